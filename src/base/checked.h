@@ -35,11 +35,14 @@ inline Result<int64_t> checked_product(std::span<const int64_t> factors) {
   return product;
 }
 
-// `value` rounded up to a multiple of `alignment` (a power of two), both at least 0. The caller knows that it fits.
+// `value` rounded up to a multiple of `alignment` (a power of two), both at least 0. The caller knows that it
+// fits.
 constexpr int64_t align_up(int64_t value, int64_t alignment) {
   return (value + alignment - 1) & ~(alignment - 1);
 }
 
-constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+constexpr int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
 
 }  // namespace weir

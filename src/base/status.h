@@ -4,15 +4,16 @@
 //
 //   Result<int64_t> checked_rows(const Table& table) {
 //     if (table.rows < 0) {
-//       return fail(StatusCode::kInvalidArgument, "Table '{}' has a row count ({}), and 0 is the least.", name, rows);
+//       return fail(StatusCode::kInvalidArgument, "Table '{}' has a row count ({}), and 0 is the least.",
+//       name, rows);
 //     }
 //     WEIR_ASSIGN(int64_t bytes, checked_mul(table.rows, table.row_bytes));
 //     WEIR_TRY(check(bytes), "while measuring table '{}'", name);
 //     return bytes;
 //   }
 //
-// A message is one full sentence in the present tense: the object by its label, the value in parentheses after its
-// name, both the given and the allowed. Context is added on the way up, innermost first.
+// A message is one full sentence in the present tense: the object by its label, the value in parentheses
+// after its name, both the given and the allowed. Context is added on the way up, innermost first.
 #pragma once
 
 #include <fmt/format.h>
@@ -77,12 +78,15 @@ template <typename T>
 using Result = std::expected<T, Status>;
 
 template <typename... Args>
-[[nodiscard]] std::unexpected<Status> fail(StatusCode code, fmt::format_string<Args...> format, Args&&... args) {
+[[nodiscard]] std::unexpected<Status> fail(StatusCode code, fmt::format_string<Args...> format,
+                                           Args&&... args) {
   return std::unexpected(Status(code, fmt::format(format, std::forward<Args>(args)...)));
 }
 
 namespace internal {
-inline Status with_context(Status status) { return status; }
+inline Status with_context(Status status) {
+  return status;
+}
 template <typename... Args>
 Status with_context(Status status, fmt::format_string<Args...> format, Args&&... args) {
   status.add_context(fmt::format(format, std::forward<Args>(args)...));
@@ -94,22 +98,23 @@ Status with_context(Status status, fmt::format_string<Args...> format, Args&&...
 #define WEIR_CONCAT(a, b) WEIR_CONCAT_INNER(a, b)
 
 // Returns the error of `expression`, with an optional formatted context line; goes on when it holds a value.
-#define WEIR_TRY(expression, ...)                                                                        \
-  do {                                                                                                   \
-    if (auto weir_result = (expression); !weir_result) [[unlikely]] {                                    \
-      return std::unexpected(                                                                            \
-          ::weir::internal::with_context(std::move(weir_result).error() __VA_OPT__(, ) __VA_ARGS__));    \
-    }                                                                                                    \
+#define WEIR_TRY(expression, ...)                                                                     \
+  do {                                                                                                \
+    if (auto weir_result = (expression); !weir_result) [[unlikely]] {                                 \
+      return std::unexpected(                                                                         \
+          ::weir::internal::with_context(std::move(weir_result).error() __VA_OPT__(, ) __VA_ARGS__)); \
+    }                                                                                                 \
   } while (false)
 
 // `WEIR_ASSIGN(auto x, expression, "while …")` declares or assigns the value, or returns the error.
 #define WEIR_ASSIGN(target, expression, ...) \
   WEIR_ASSIGN_INNER(WEIR_CONCAT(weir_value_, __LINE__), target, expression __VA_OPT__(, ) __VA_ARGS__)
-#define WEIR_ASSIGN_INNER(name, target, expression, ...)                                                     \
-  auto name = (expression);                                                                                  \
-  if (!name) [[unlikely]] {                                                                                  \
-    return std::unexpected(::weir::internal::with_context(std::move(name).error() __VA_OPT__(, ) __VA_ARGS__)); \
-  }                                                                                                          \
+#define WEIR_ASSIGN_INNER(name, target, expression, ...)                                     \
+  auto name = (expression);                                                                  \
+  if (!name) [[unlikely]] {                                                                  \
+    return std::unexpected(                                                                  \
+        ::weir::internal::with_context(std::move(name).error() __VA_OPT__(, ) __VA_ARGS__)); \
+  }                                                                                          \
   target = *std::move(name)
 
 }  // namespace weir

@@ -3,18 +3,18 @@
 // Dim: one dimension, stride or offset. An integer, or an expression over the symbols of a program.
 //
 //   SymbolTable symbols;
-//   Dim batch = symbols.add("batch", {1, kDimMax}, {SymbolSource::Kind::kDimension, /*input=*/0, /*index=*/0});
-//   Dim tokens = batch * 128;
-//   exact_div(tokens, batch) == Dim(128);     // common factors cancel: no expression is left
-//   floor_div(batch * 4 + 2, 4) == batch;     // 0 ≤ 2 < 4
+//   Dim batch = symbols.add("batch", {1, kDimMax}, {SymbolSource::Kind::kDimension, /*input=*/0,
+//   /*index=*/0}); Dim tokens = batch * 128; exact_div(tokens, batch) == Dim(128);     // common factors
+//   cancel: no expression is left floor_div(batch * 4 + 2, 4) == batch;     // 0 ≤ 2 < 4
 //
-// Every Dim is kept in normal form: a polynomial with integer coefficients whose factors ("atoms") are symbols or
-// operations that do not simplify. Two Dims that have the same normal form compare equal, so equality of shapes and
-// strides can be decided while compiling. A comparison whose ranges decide it folds to 0 or 1.
+// Every Dim is kept in normal form: a polynomial with integer coefficients whose factors ("atoms") are
+// symbols or operations that do not simplify. Two Dims that have the same normal form compare equal, so
+// equality of shapes and strides can be decided while compiling. A comparison whose ranges decide it folds to
+// 0 or 1.
 //
-// Dims are immutable values that share their structure; copying one is cheap, and any number of threads may read one.
-// Arithmetic never fails while building: where a constant would overflow or divide by zero the operation stays an
-// expression, and evaluating it gives the error.
+// Dims are immutable values that share their structure; copying one is cheap, and any number of threads may
+// read one. Arithmetic never fails while building: where a constant would overflow or divide by zero the
+// operation stays an expression, and evaluating it gives the error.
 #pragma once
 
 #include <cstdint>
@@ -94,7 +94,8 @@ class Dim {
   // The least and greatest value it can take, from the ranges of its symbols.
   Range range() const;
 
-  // The value with `symbols[id]` for each symbol. Overflow, a zero divisor and an inexact quotient are errors.
+  // The value with `symbols[id]` for each symbol. Overflow, a zero divisor and an inexact quotient are
+  // errors.
   Result<int64_t> evaluate(std::span<const int64_t> symbols) const;
 
   // As a person would write it: "4·batch + 2", "⌊(height + 1) / 2⌋".

@@ -40,8 +40,9 @@ class DimTable {
   std::vector<std::pair<Dim, int32_t>> known_;
 };
 
-// Values of all entries, in order. `values` has one place an entry. An operand that does not lie before its entry, a
-// symbol out of range, overflow, a zero divisor and an inexact quotient are errors that name the entry.
+// Values of all entries, in order. `values` has one place an entry. An operand that does not lie before its
+// entry, a symbol out of range, overflow, a zero divisor and an inexact quotient are errors that name the
+// entry.
 Result<void> evaluate(std::span<const DimTableEntry> entries, std::span<const int64_t> symbols,
                       std::span<int64_t> values);
 

@@ -38,11 +38,17 @@ const Info& info(ElementType type) {
 
 }  // namespace
 
-int bit_width(ElementType type) { return info(type).bits; }
+int bit_width(ElementType type) {
+  return info(type).bits;
+}
 
-int64_t byte_size(ElementType type, int64_t count) { return (count * bit_width(type) + 7) / 8; }
+int64_t byte_size(ElementType type, int64_t count) {
+  return (count * bit_width(type) + 7) / 8;
+}
 
-std::string_view to_string(ElementType type) { return info(type).name; }
+std::string_view to_string(ElementType type) {
+  return info(type).name;
+}
 
 std::optional<ElementType> element_type_from_string(std::string_view name) {
   for (size_t i = 1; i < kInfo.size(); ++i) {
@@ -53,8 +59,12 @@ std::optional<ElementType> element_type_from_string(std::string_view name) {
   return std::nullopt;
 }
 
-bool is_floating_point(ElementType type) { return info(type).floating; }
+bool is_floating_point(ElementType type) {
+  return info(type).floating;
+}
 
-bool is_valid(ElementType type) { return info(type).bits != 0; }
+bool is_valid(ElementType type) {
+  return info(type).bits != 0;
+}
 
 }  // namespace weir

@@ -2,9 +2,9 @@
 //
 // TensorType says what a tensor is while compiling; TensorView is where its elements lie while running.
 //
-// Strides are in elements, outermost axis first like the shape, and belong to no convention: a channels-last image is
-// a tensor of shape [N,C,H,W] with strides [H·W·C, 1, W·C, C]. Every kernel takes views, so a slice, a transpose and a
-// channel range of a concatenation are views too, not copies.
+// Strides are in elements, outermost axis first like the shape, and belong to no convention: a channels-last
+// image is a tensor of shape [N,C,H,W] with strides [H·W·C, 1, W·C, C]. Every kernel takes views, so a slice,
+// a transpose and a channel range of a concatenation are views too, not copies.
 #pragma once
 
 #include <array>
@@ -70,7 +70,8 @@ struct TensorSpec {
     for (int i = 0; i < rank; ++i) count *= shape[i];
     return count;
   }
-  // Bytes from the first to past the last element touched (dense: the size). 0 when empty. Strides must be ≥ 0.
+  // Bytes from the first to past the last element touched (dense: the size). 0 when empty. Strides must be ≥
+  // 0.
   int64_t extent_bytes() const;
   bool is_dense_row_major() const;  // axes of extent 1 do not count
   TensorView at(std::byte* data) const { return {data, type, rank, shape, strides}; }

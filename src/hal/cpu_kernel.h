@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a CPU kernel function is given. The CPU device's kernels are plain functions over ranges of tiles; a
+// dispatch splits its tiles among participants, each of which calls the function on one range.
+//
+// A kernel function allocates nothing, takes no lock and gives the same bits for a tile whatever the range it
+// is part of. It finds the strides and extents that it needs in `constants`, where recording put them.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace weir {
+
+// Set once by the first fault in a command buffer; read by the host when it has completed.
+struct StatusRecord {
+  enum class Code : int32_t { kOk = 0, kIndexOutOfRange = 1 };
+  std::atomic<int32_t> state{0};  // 0 clear, 1 being written, 2 written
+  int32_t step = 0;
+  int32_t code = 0;
+  int64_t operands[2] = {0, 0};  // kIndexOutOfRange: the index, and the extent of the axis
+
+  // Clamp the access and go on afterwards. Safe from any thread.
+  void set(int32_t step_index, Code new_code, int64_t a, int64_t b) {
+    int32_t expected = 0;
+    if (state.compare_exchange_strong(expected, 1, std::memory_order_acq_rel)) {
+      step = step_index;
+      code = static_cast<int32_t>(new_code);
+      operands[0] = a;
+      operands[1] = b;
+      state.store(2, std::memory_order_release);
+    }
+  }
+};
+
+struct CpuInvocation {
+  std::span<std::byte* const> bindings;
+  const std::byte* constants = nullptr;   // 64-byte aligned
+  const std::byte* parameters = nullptr;  // null unless the command buffer has parameters
+  std::byte* scratch = nullptr;           // this participant's, 64-byte aligned; contents undefined
+  int64_t tile_begin = 0;
+  int64_t tile_end = 0;
+  int32_t step = 0;
+  StatusRecord* status = nullptr;
+
+  template <typename T>
+  const T& constants_as() const {
+    return *reinterpret_cast<const T*>(constants);
+  }
+};
+
+using CpuKernelFunction = void (*)(const CpuInvocation& invocation);
+
+}  // namespace weir
