@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One kernel source, three instruction sets. A kernel file is compiled once an instruction set by Highway's
+// foreach_target; its functions lie in weir::N_SSE4, weir::N_AVX2 and weir::N_AVX3, and the Implementations
+// name those namespaces, so the loader alone chooses, by Implementation.isa: there is no dispatch table and
+// no state.
+//
+//   #undef HWY_TARGET_INCLUDE
+//   #define HWY_TARGET_INCLUDE "kernels/cpu/pool/max_pool.cc"  // this very file
+//   #include "kernels/cpu/targets.h"                           // includes highway.h; no include guard, on
+//   purpose HWY_BEFORE_NAMESPACE(); namespace weir::HWY_NAMESPACE { void max_pool(const CpuInvocation&
+//   invocation) { … }       // vectors of this namespace's width }  // namespace weir::HWY_NAMESPACE
+//   HWY_AFTER_NAMESPACE();
+//
+//   #if HWY_ONCE
+//   namespace weir {
+//   // supported, layouts, plan, extent: ordinary code, compiled once
+//   constexpr Implementation max_pool_base() { return {.op = Op::kMaxPool, .supported = …, .extent = …}; }
+//   std::span<const Implementation> max_pool_implementations() {
+//     static constexpr auto kAll = WEIR_EACH_ISA("pool.max", max_pool_base(), max_pool);
+//     return kAll;
+//   }
+//   }  // namespace weir
+//   #endif
+//
+// Keep standard-library templates out of the per-target part: an instantiation compiled for AVX-512 there may
+// be the one that the linker keeps for everybody. A header with per-target code is named x-inl.h and has the
+// guard
+//
+//   #if defined(WEIR_KERNELS_CPU_X_INL_H_) == defined(HWY_TARGET_TOGGLE)
+//   #ifdef WEIR_KERNELS_CPU_X_INL_H_
+//   #undef WEIR_KERNELS_CPU_X_INL_H_
+//   #else
+//   #define WEIR_KERNELS_CPU_X_INL_H_
+//   #endif
+#ifndef WEIR_KERNELS_CPU_TARGETS_H_
+#define WEIR_KERNELS_CPU_TARGETS_H_
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "kernels/implementation.h"
+
+#if defined(HIGHWAY_HWY_DETECT_TARGETS_H_)
+#error "Include kernels/cpu/targets.h before any header of Highway."
+#endif
+// SSE4 without AES and carry-less multiplication is the baseline, then AVX2 and AVX-512; nothing else.
+#define HWY_DISABLE_PCLMUL_AES
+#define HWY_BASELINE_TARGETS HWY_SSE4
+#define HWY_DISABLED_TARGETS (HWY_SCALAR | HWY_EMU128 | HWY_SSSE3 | HWY_AVX3_DL)
+
+namespace weir {
+
+// What differs between the instruction sets of one kernel, for its `plan` and `extent`: use as a template
+// argument.
+struct IsaTraits {
+  int lanes;      // floats in a vector
+  int registers;  // vector registers
+};
+constexpr IsaTraits traits_of(Isa isa) {
+  switch (isa) {
+    case Isa::kAvx512:
+      return {16, 32};
+    case Isa::kAvx2:
+      return {8, 16};
+    case Isa::kBaseline:
+      break;
+  }
+  return {4, 16};
+}
+
+constexpr Implementation with_isa(Implementation base, std::string_view name, Isa isa,
+                                  CpuKernelFunction kernel) {
+  base.name = name;
+  base.isa = isa;
+  base.kernel = kernel;
+  return base;
+}
+
+}  // namespace weir
+
+// The three Implementations of per-target function `function`, fastest first. `base` is an expression in
+// which `isa` (an Isa, a constant) may be used: `conv_base<isa>()`.
+#define WEIR_EACH_ISA(family, base, function)                                            \
+  ::std::array<::weir::Implementation, 3> {                                              \
+    [] {                                                                                 \
+      [[maybe_unused]] constexpr ::weir::Isa isa = ::weir::Isa::kAvx512;                 \
+      return ::weir::with_isa(base, family ".avx512", isa, &::weir::N_AVX3::function);   \
+    }(),                                                                                 \
+        [] {                                                                             \
+          [[maybe_unused]] constexpr ::weir::Isa isa = ::weir::Isa::kAvx2;               \
+          return ::weir::with_isa(base, family ".avx2", isa, &::weir::N_AVX2::function); \
+        }(),                                                                             \
+        [] {                                                                             \
+          [[maybe_unused]] constexpr ::weir::Isa isa = ::weir::Isa::kBaseline;           \
+          return ::weir::with_isa(base, family ".sse4", isa, &::weir::N_SSE4::function); \
+        }()                                                                              \
+  }
+
+#endif  // WEIR_KERNELS_CPU_TARGETS_H_
+
+// Once a target: foreach_target.h includes the kernel file again for AVX2 and AVX-512, highway.h sets the
+// macros.
+// clang-format off
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+// clang-format on
