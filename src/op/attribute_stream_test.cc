@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "op/attribute_stream.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace weir {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TileProgram scaled_relu() {
+  TileProgram program({ElementType::kFloat32, ElementType::kFloat32});
+  const int scaled = program.append(ScalarOp::kMul, {0, program.immediate(0.25)});
+  const int sum = program.append(ScalarOp::kAdd, {scaled, 1});
+  program.append(ScalarOp::kClip, {sum}, 0, INFINITY);
+  return program;
+}
+
+// Attributes of every operator, away from their defaults.
+std::vector<std::pair<Op, Attributes>> examples() {
+  return {
+      {Op::kElementwise, ElementwiseAttributes{scaled_relu()}},
+      {Op::kConv, ConvAttributes{{2, 1}, {1, 3}, {1, 0}, {2, 5}, 4, scaled_relu()}},
+      {Op::kConvTranspose, ConvAttributes{{2}, {1}, {0}, {1}, 1, {}}},
+      {Op::kMatMul, MatMulAttributes{scaled_relu()}},
+      {Op::kLstm, LstmAttributes{LstmDirection::kBidirectional, 128}},
+      {Op::kMaxPool, PoolAttributes{{3, 3}, {2, 2}, {1, 2}, {1, 1}, {0, 1}, false}},
+      {Op::kAveragePool, PoolAttributes{{2}, {2}, {1}, {0}, {1}, true}},
+      {Op::kReduce, ReduceAttributes{ReduceKind::kMax, {1, 3}, false}},
+      {Op::kSoftmax, SoftmaxAttributes{3}},
+      {Op::kLayerNormalization, LayerNormalizationAttributes{2, 1e-12}},
+      {Op::kResize, ResizeAttributes{ResizeMode::kCubic,
+                                     CoordinateMode::kAlignCorners,
+                                     NearestMode::kCeil,
+                                     -0.5,
+                                     true,
+                                     {1, 1, 2, 0.5}}},
+      {Op::kPad, PadAttributes{PadMode::kReflect, {0, 1}, {-1, 2}, -0.0}},
+      {Op::kGather, GatherAttributes{1}},
+      {Op::kReshape, NoAttributes{}},
+      {Op::kTranspose, TransposeAttributes{{0, 2, 3, 1}}},
+      {Op::kSlice, SliceAttributes{{3, 0}, {-1, 2}}},
+      {Op::kConcat, ConcatAttributes{1}},
+      {Op::kExpand, NoAttributes{}},
+      {Op::kCopy, NoAttributes{}},
+      {Op::kFill, FillAttributes{-7.5}},
+      {Op::kRange, RangeAttributes{5, -2}},
+      {Op::kDimTensor, DimTensorAttributes{{1, -1, 64}}},
+  };
+}
+
+// Positions in a table in which every Dim has a new entry.
+struct Written {
+  AttributeStream stream;
+  std::vector<Dim> dims;
+};
+
+Written write(const Attributes& attributes) {
+  Written written;
+  written.stream = write_attributes(attributes, [&](const Dim& dim) {
+    written.dims.push_back(dim);
+    return static_cast<int32_t>(written.dims.size()) - 1;
+  });
+  return written;
+}
+
+std::string error_of(Op op, const AttributeStream& stream, std::span<const Dim> dims) {
+  auto result = read_attributes(op, stream, dims);
+  return result ? "no error" : result.error().to_string();
+}
+
+TEST(AttributeStream, ReadsWhatItWrote) {
+  uint32_t seen = 0;
+  for (const auto& [op, attributes] : examples()) {
+    SCOPED_TRACE(to_string(op));
+    seen |= 1u << static_cast<int>(op);
+    EXPECT_EQ(attributes.index(), default_attributes(op).index());
+    const Written written = write(attributes);
+    const auto read = read_attributes(op, written.stream, written.dims);
+    ASSERT_TRUE(read.has_value()) << read.error().to_string();
+    EXPECT_EQ(*read, attributes);
+    const Written defaults = write(default_attributes(op));
+    EXPECT_EQ(read_attributes(op, defaults.stream, defaults.dims).value(), default_attributes(op));
+  }
+  EXPECT_EQ(seen, (2u << static_cast<int>(Op::kDimTensor)) - 2) << "an operator has no example";
+}
+
+TEST(AttributeStream, KeepsItsOrder) {
+  const Written written = write(ConvAttributes{{2, 1}, {1, 3}, {10, 11}, {12, 13}, 4, {}});
+  EXPECT_THAT(written.stream.integers, ElementsAre(2, 2, 1, 2, 1, 3, 2, 2, 4, 0, 0));
+  EXPECT_THAT(written.stream.dims, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(written.dims, ElementsAre(Dim(10), Dim(11), Dim(12), Dim(13)));
+  EXPECT_TRUE(written.stream.reals.empty());
+}
+
+TEST(AttributeStream, RefusesEveryTruncationAndExcess) {
+  for (const auto& [op, attributes] : examples()) {
+    SCOPED_TRACE(to_string(op));
+    const Written written = write(attributes);
+    const auto refuses = [&](const AttributeStream& stream) {
+      EXPECT_FALSE(read_attributes(op, stream, written.dims).has_value());
+    };
+    for (size_t length = 0; length < written.stream.integers.size(); ++length) {
+      AttributeStream cut = written.stream;
+      cut.integers.resize(length);
+      refuses(cut);
+    }
+    for (size_t length = 0; length < written.stream.reals.size(); ++length) {
+      AttributeStream cut = written.stream;
+      cut.reals.resize(length);
+      refuses(cut);
+    }
+    for (size_t length = 0; length < written.stream.dims.size(); ++length) {
+      AttributeStream cut = written.stream;
+      cut.dims.resize(length);
+      refuses(cut);
+    }
+    AttributeStream more = written.stream;
+    more.integers.push_back(0);
+    EXPECT_THAT(error_of(op, more, written.dims), HasSubstr("its operator takes"));
+    more = written.stream;
+    more.reals.push_back(0);
+    refuses(more);
+    more = written.stream;
+    more.dims.push_back(0);
+    refuses(more);
+  }
+}
+
+TEST(AttributeStream, RefusesUnknownEnumeratorsAndPositions) {
+  EXPECT_THAT(error_of(Op::kReduce, {{4, 0, 1}, {}, {}}, {}), HasSubstr("only (0) to (3) are allowed"));
+  EXPECT_THAT(error_of(Op::kReduce, {{4, 0, 1}, {}, {}}, {}), HasSubstr("while reading attribute 'kind'"));
+  EXPECT_THAT(error_of(Op::kReduce, {{0, 0, 2}, {}, {}}, {}), HasSubstr("only (0) to (1)"));
+  EXPECT_THAT(error_of(Op::kReduce, {{0, -1, 1}, {}, {}}, {}), HasSubstr("value (-1)"));
+  EXPECT_THAT(error_of(Op::kReduce, {{0, INT64_MAX, 1}, {}, {}}, {}), HasSubstr("only (0) to (1)"));
+  const Dim one = 1;
+  EXPECT_THAT(error_of(Op::kRange, {{}, {}, {0, 1}}, {&one, 1}), HasSubstr("names dimension (1)"));
+  EXPECT_THAT(error_of(Op::kRange, {{}, {}, {0, -1}}, {&one, 1}), HasSubstr("names dimension (-1)"));
+  EXPECT_THAT(error_of(static_cast<Op>(0), {}, {}), HasSubstr("unknown operator (0)"));
+  EXPECT_THAT(error_of(static_cast<Op>(23), {}, {}), HasSubstr("unknown operator (23)"));
+  EXPECT_THAT(error_of(Op::kElementwise, {{1, 1, 1, 19, 1, 1, 0, 0}, {0, 0}, {}}, {}),
+              HasSubstr("reads operand (1)"));
+}
+
+TEST(AttributeStream, RefusesInconsistentAttributes) {
+  const auto error = [](Op op, const Attributes& attributes) {
+    const Written written = write(attributes);
+    return error_of(op, written.stream, written.dims);
+  };
+  EXPECT_THAT(error(Op::kConv, ConvAttributes{{1}, {1, 1}, {0}, {0}, 1, {}}), HasSubstr("differ in number"));
+  EXPECT_THAT(error(Op::kConv, ConvAttributes{{0}, {1}, {0}, {0}, 1, {}}), HasSubstr("stride or dilation"));
+  EXPECT_THAT(error(Op::kConv, ConvAttributes{{1}, {1}, {0}, {0}, 0, {}}), HasSubstr("groups"));
+  EXPECT_THAT(error(Op::kMaxPool, PoolAttributes{{-1}, {1}, {1}, {0}, {0}, false}),
+              HasSubstr("kernel extent"));
+  EXPECT_THAT(error(Op::kReduce, ReduceAttributes{ReduceKind::kSum, {1, 1}, true}), HasSubstr("axes"));
+  EXPECT_THAT(error(Op::kReduce, ReduceAttributes{ReduceKind::kSum, {2, 1}, true}), HasSubstr("axes"));
+  EXPECT_THAT(error(Op::kReduce, ReduceAttributes{ReduceKind::kSum, {8}, true}), HasSubstr("axes"));
+  EXPECT_THAT(error(Op::kTranspose, TransposeAttributes{{0, 2}}), HasSubstr("permutation"));
+  EXPECT_THAT(error(Op::kSlice, SliceAttributes{{0}, {0}}), HasSubstr("step"));
+  EXPECT_THAT(error(Op::kSoftmax, SoftmaxAttributes{-1}), HasSubstr("axis"));
+  EXPECT_THAT(error(Op::kLstm, LstmAttributes{LstmDirection::kForward, -1}), HasSubstr("hidden size"));
+  EXPECT_THAT(error(Op::kLayerNormalization, LayerNormalizationAttributes{1, NAN}), HasSubstr("epsilon"));
+  EXPECT_THAT(error(Op::kPad, PadAttributes{PadMode::kEdge, {0}, {0, 0}, 0}), HasSubstr("pads"));
+}
+
+TEST(Attributes, PrintsWhatDiffersFromDefaults) {
+  EXPECT_EQ(to_string(Attributes(ConvAttributes{{2, 2}, {1, 1}, {1, 0}, {1, 0}, 1, {}})),
+            "strides=[2,2] dilations=[1,1] pads_begin=[1,0] pads_end=[1,0]");
+  EXPECT_EQ(to_string(Attributes(MatMulAttributes{scaled_relu()})), "epilogue=\"mul add clip\"");
+  EXPECT_EQ(to_string(Attributes(ResizeAttributes{ResizeMode::kLinear,
+                                                  CoordinateMode::kHalfPixel,
+                                                  NearestMode::kRoundPreferFloor,
+                                                  -0.75,
+                                                  true,
+                                                  {1, 0.5}})),
+            "mode=linear exclude_outside=true scales=[1,0.5]");
+  EXPECT_EQ(to_string(Attributes(NoAttributes{})), "");
+}
+
+TEST(Op, HasNames) {
+  EXPECT_EQ(to_string(Op::kElementwise), "Elementwise");
+  EXPECT_EQ(to_string(Op::kLayerNormalization), "LayerNormalization");
+  EXPECT_EQ(to_string(Op::kGather), "Gather");
+  EXPECT_EQ(to_string(Op::kDimTensor), "DimTensor");
+  EXPECT_EQ(to_string(static_cast<Op>(23)), "invalid");
+  EXPECT_FALSE(is_valid(static_cast<Op>(0)));
+  EXPECT_NE(epilogue_of(Attributes(ConvAttributes{})), nullptr);
+  EXPECT_EQ(epilogue_of(Attributes(NoAttributes{})), nullptr);
+}
+
+}  // namespace
+}  // namespace weir
