@@ -4,6 +4,8 @@
 // the elements of small integer tensors (shape arithmetic as expressions).
 #pragma once
 
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
@@ -21,8 +23,10 @@ struct InferContext {
 Result<Dim> broadcast(const Dim& a, const Dim& b, InferContext& context);
 Result<Dims> broadcast(std::span<const Dims> shapes, InferContext& context);
 
-// Output element types and shapes (row-major strides left empty). For kReshape, kExpand, kFill, kRange,
-// kDimTensor and kResize the target shape is what the caller wants and is only checked: pass it as `wanted`.
+// Output element types and shapes (row-major strides left empty). For kReshape, kExpand, kSlice, kFill,
+// kRange, kDimTensor and kResize the target shape is what the caller wants and is only checked: pass it as
+// `wanted`. A pool takes one too, for the further window of ceil mode; without it the windows are counted
+// down.
 Result<std::vector<TensorType>> infer_types(Op op, const Attributes& attributes,
                                             std::span<const TensorType* const> inputs,
                                             std::span<const TensorType> wanted, InferContext& context);
