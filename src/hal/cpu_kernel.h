@@ -44,6 +44,7 @@ struct CpuInvocation {
   int64_t tile_end = 0;
   int32_t step = 0;
   StatusRecord* status = nullptr;
+  void* user = nullptr;  // of the kernel's entry in its library
 
   template <typename T>
   const T& constants_as() const {
