@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace weir {
+namespace {
+
+StatusCode code_of(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return StatusCode::kNotFound;
+    case EACCES:
+    case EPERM:
+      return StatusCode::kPermissionDenied;
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+      return StatusCode::kResourceExhausted;
+    default:
+      return StatusCode::kUnknown;
+  }
+}
+
+std::unexpected<Status> system_error(std::string_view action, const std::string& path, int error) {
+  return fail(code_of(error), "File '{}' cannot be {}: {}.", path, action,
+              std::generic_category().message(error));
+}
+
+Result<FileIdentity> identity_of(const std::string& path, const struct stat& info) {
+  if (!S_ISREG(info.st_mode)) {
+    return fail(StatusCode::kInvalidArgument, "'{}' is not a regular file, and only one can be mapped.",
+                path);
+  }
+  FileIdentity identity;
+  identity.path = path;
+  identity.device = static_cast<uint64_t>(info.st_dev);
+  identity.inode = static_cast<uint64_t>(info.st_ino);
+  identity.size = static_cast<int64_t>(info.st_size);
+  identity.modified_nanoseconds =
+      static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
+  return identity;
+}
+
+struct Descriptor {
+  int number = -1;
+  ~Descriptor() {
+    if (number >= 0) {
+      ::close(number);
+    }
+  }
+};
+
+}  // namespace
+
+Result<FileIdentity> identify_file(const std::string& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) {
+    return system_error("examined", path, errno);
+  }
+  return identity_of(path, info);
+}
+
+Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
+  // Not to block on a pipe that somebody passes as a file.
+  const Descriptor descriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (descriptor.number < 0) {
+    return system_error("opened", path, errno);
+  }
+  struct stat info;
+  if (::fstat(descriptor.number, &info) != 0) {
+    return system_error("examined", path, errno);
+  }
+  WEIR_ASSIGN(FileIdentity identity, identity_of(path, info));
+  std::span<const std::byte> bytes;
+  if (identity.size > 0) {
+    const auto size = static_cast<size_t>(identity.size);
+    void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.number, 0);
+    if (address == MAP_FAILED) {
+      return system_error("mapped", path, errno);
+    }
+    bytes = {static_cast<const std::byte*>(address), size};
+  }
+  return std::shared_ptr<const MappedFile>(new MappedFile(std::move(identity), bytes));
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) {
+    ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  }
+}
+
+}  // namespace weir
