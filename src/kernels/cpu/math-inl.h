@@ -27,25 +27,25 @@ namespace hn = hwy::HWY_NAMESPACE;
 // The first `count` (0 … lanes) elements at `from`, zeros after them.
 template <class D, typename T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_n(D d, const T* HWY_RESTRICT from, size_t count) {
-#if HWY_TARGET == HWY_SSE4
-  HWY_ALIGN T lanes[hn::MaxLanes(d)] = {};
-  for (size_t i = 0; i < count; ++i) lanes[i] = from[i];
-  return hn::Load(d, lanes);
-#else
-  return hn::MaskedLoad(hn::FirstN(d, count), d, from);
-#endif
+  if constexpr (HWY_TARGET == HWY_AVX3 || (HWY_TARGET == HWY_AVX2 && sizeof(T) >= 4)) {
+    return hn::MaskedLoad(hn::FirstN(d, count), d, from);
+  } else {
+    HWY_ALIGN T lanes[hn::MaxLanes(d)] = {};
+    for (size_t i = 0; i < count; ++i) lanes[i] = from[i];
+    return hn::Load(d, lanes);
+  }
 }
 
 // Stores the first `count` (0 … lanes) elements.
 template <class D, typename T = hn::TFromD<D>>
 HWY_INLINE void store_n(hn::Vec<D> v, D d, T* HWY_RESTRICT to, size_t count) {
-#if HWY_TARGET == HWY_SSE4
-  HWY_ALIGN T lanes[hn::MaxLanes(d)];
-  hn::Store(v, d, lanes);
-  for (size_t i = 0; i < count; ++i) to[i] = lanes[i];
-#else
-  hn::BlendedStore(v, hn::FirstN(d, count), d, to);
-#endif
+  if constexpr (HWY_TARGET == HWY_AVX3 || (HWY_TARGET == HWY_AVX2 && sizeof(T) >= 4)) {
+    hn::BlendedStore(v, hn::FirstN(d, count), d, to);
+  } else {
+    HWY_ALIGN T lanes[hn::MaxLanes(d)];
+    hn::Store(v, d, lanes);
+    for (size_t i = 0; i < count; ++i) to[i] = lanes[i];
+  }
 }
 
 // The smaller and larger of `bound` and x; NaN where x is NaN (x86 returns the second operand then).
