@@ -161,12 +161,13 @@ TEST(Image, OrientationIsUndone) {
 }
 
 TEST(Image, ExifOrientationIsFound) {
-  std::string little("Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0", 30);
-  std::string big("Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x08\0\0", 30);
+  using namespace std::string_literals;
+  std::string little = "Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"s;
+  const std::string big = "Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x08\0\0"s;
   const auto of = [](const std::string& text) { return exif_orientation(std::as_bytes(std::span(text))); };
   EXPECT_EQ(of(little), 6);
   EXPECT_EQ(of(big), 8);
-  for (size_t length = 0; length < little.size() - 2; ++length) EXPECT_EQ(of(little.substr(0, length)), 1);
+  for (size_t length = 0; length < little.size(); ++length) EXPECT_EQ(of(little.substr(0, length)), 1);
   little[10] = '\xff';
   EXPECT_EQ(of(little), 1);
 }
