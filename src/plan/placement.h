@@ -8,13 +8,18 @@
 //   best.peak == lower_bound(blocks)     // then it is optimal for this order of steps
 //
 // place() runs several orders of a first-fit pass (by size, by size × lifetime, by first use, the block at
-// the peak first) and a bounded search that moves blocks of the peak forward; small problems are solved
-// exactly. Deterministic.
+// the peak first), then a bounded search that moves blocks of the peak forward, then a branch and bound that
+// is exhaustive where the problem is small. Deterministic.
+//
+// Sizes are at least 0, lifetimes run forwards (first ≤ last), and place() takes blocks whose sum fits in 64
+// bits; the callers check what comes from outside.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "base/alignment.h"
 
 namespace weir {
 
@@ -31,25 +36,35 @@ struct Placement {
 };
 
 struct PlacementOptions {
-  int64_t goal = 0;        // stops when the peak is no more than this; 0: the lower bound
-  int search_tries = 400;  // first-fit passes of the search
+  int64_t goal = 0;               // stops when the peak is no more than this; 0: the lower bound
+  int search_tries = 400;         // first-fit passes of the search
+  int64_t search_nodes = 200000;  // nodes of the branch and bound
 };
 
 Placement place(std::span<const Block> blocks, const PlacementOptions& options = {});
 
-// The most bytes that live at any one step, each block rounded up: no placement can be smaller.
+// The most bytes that live at any one step, each block rounded up: no placement can be smaller. INT64_MAX
+// where that does not fit in 64 bits.
 int64_t lower_bound(std::span<const Block> blocks);
 
 // Places in the given order, each at the lowest offset that fits. `order` holds each block once; `offsets`
-// has one place a block. Allocates only through `scratch`, which keeps its capacity from call to call.
-// Returns the peak.
+// has one place a block. Allocates only through `scratch`, and nothing once it has taken as many blocks
+// before. Returns the peak, or INT64_MAX where the sum of the blocks does not fit in 64 bits (no offset is
+// set then).
 struct PlacementScratch {
-  std::vector<int32_t> neighbours;
+  struct Placed {
+    int64_t offset;
+    int64_t end;
+    int32_t first;
+    int32_t last;
+  };
+  std::vector<Placed> placed;  // by offset
 };
 int64_t place_in_order(std::span<const Block> blocks, std::span<const int32_t> order,
                        std::span<int64_t> offsets, PlacementScratch& scratch);
 
-// The first two blocks that overlap in time and space, as positions; {−1, −1} where there are none.
+// Two blocks that overlap in time and space, as positions: the pair that a walk over the steps meets first.
+// {−1, −1} where there are none. Offsets at least 0. In O(n log n).
 struct Overlap {
   int32_t a = -1;
   int32_t b = -1;

@@ -15,15 +15,13 @@
 #include <string>
 #include <vector>
 
+#include "base/alignment.h"
 #include "op/attribute_stream.h"
 #include "op/op.h"
 #include "shape/dim_table.h"
 #include "tensor/tensor.h"
 
 namespace weir {
-
-inline constexpr int64_t kStorageAlignment =
-    64;  // bytes; of every storage in the arena and of constant blocks
 
 // The numbers are stored: append, never renumber.
 enum class StorageKind : uint8_t {
