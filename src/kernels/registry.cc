@@ -5,9 +5,51 @@
 #include "kernels/implementation.h"
 
 // clang-format off
-#define WEIR_IMPLEMENTATIONS(X)    \
-  /* Elementwise */                \
-  X(kReferenceElementwise)         \
+#define WEIR_IMPLEMENTATIONS(X)         \
+  /* Elementwise */                     \
+  X(kReferenceElementwise)              \
+  /* Conv */                            \
+  X(kReferenceConv)                     \
+  /* ConvTranspose */                   \
+  X(kReferenceConvTranspose)            \
+  /* MatMul */                          \
+  X(kReferenceMatMul)                   \
+  /* Lstm */                            \
+  X(kReferenceLstm)                     \
+  /* MaxPool */                         \
+  X(kReferenceMaxPool)                  \
+  /* AveragePool */                     \
+  X(kReferenceAveragePool)              \
+  /* Reduce */                          \
+  X(kReferenceReduce)                   \
+  /* Softmax */                         \
+  X(kReferenceSoftmax)                  \
+  /* LayerNormalization */              \
+  X(kReferenceLayerNormalization)       \
+  /* Resize */                          \
+  X(kReferenceResize)                   \
+  /* Pad */                             \
+  X(kReferencePad)                      \
+  /* Gather */                          \
+  X(kReferenceGather)                   \
+  /* Reshape */                         \
+  X(kReferenceReshape)                  \
+  /* Transpose */                       \
+  X(kReferenceTranspose)                \
+  /* Slice */                           \
+  X(kReferenceSlice)                    \
+  /* Concat */                          \
+  X(kReferenceConcat)                   \
+  /* Expand */                          \
+  X(kReferenceExpand)                   \
+  /* Copy */                            \
+  X(kReferenceCopy)                     \
+  /* Fill */                            \
+  X(kReferenceFill)                     \
+  /* Range */                           \
+  X(kReferenceRange)                    \
+  /* DimTensor */                       \
+  X(kReferenceDimTensor)                \
   /* end */
 // clang-format on
 

@@ -60,7 +60,7 @@ inline std::span<const int64_t> shape_of(const TensorSpec& spec) {
 }
 
 // Moves to the next element in row-major order.
-inline void advance(Index& index, std::span<const int64_t> shape) {
+inline void next_element(Index& index, std::span<const int64_t> shape) {
   for (size_t i = shape.size(); i-- > 0;) {
     if (++index[i] < shape[i]) {
       return;
@@ -80,7 +80,7 @@ void for_each_output(const CpuInvocation& invocation, const TensorSpec& output, 
   Index index = unravel(begin, shape_of(output));
   for (int64_t i = begin; i < end; ++i) {
     visit(static_cast<const Index&>(index));
-    advance(index, shape_of(output));
+    next_element(index, shape_of(output));
   }
 }
 
