@@ -4,9 +4,13 @@
 // registers it. Grouped by operator, the fastest first, the reference last.
 #include "kernels/implementation.h"
 
+// The three instruction sets of a kernel (WEIR_IMPLEMENT_EACH_ISA), the fastest first.
+#define WEIR_EACH(X, name) X(name##Avx512) X(name##Avx2) X(name##Sse4)
+
 // clang-format off
 #define WEIR_IMPLEMENTATIONS(X)         \
   /* Elementwise */                     \
+  WEIR_EACH(X, kElementwise)            \
   X(kReferenceElementwise)              \
   /* Conv */                            \
   X(kReferenceConv)                     \

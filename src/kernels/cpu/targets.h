@@ -98,6 +98,15 @@ constexpr Implementation with_isa(Implementation base, std::string_view name, Is
         }()                                                                              \
   }
 
+// Defines kNameAvx512, kNameAvx2 and kNameSse4 for kernels/registry.cc, in namespace weir.
+#define WEIR_IMPLEMENT_EACH_ISA(Name, family, base, function)                    \
+  namespace {                                                                    \
+  constexpr auto k##Name##EachIsa = WEIR_EACH_ISA(family, base, function);       \
+  }                                                                              \
+  extern constexpr ::weir::Implementation k##Name##Avx512 = k##Name##EachIsa[0]; \
+  extern constexpr ::weir::Implementation k##Name##Avx2 = k##Name##EachIsa[1];   \
+  extern constexpr ::weir::Implementation k##Name##Sse4 = k##Name##EachIsa[2];
+
 #endif  // WEIR_KERNELS_CPU_TARGETS_H_
 
 // Once a target: foreach_target.h includes the kernel file again for AVX2 and AVX-512, highway.h sets the
