@@ -3,9 +3,10 @@
 // Dim: one dimension, stride or offset. An integer, or an expression over the symbols of a program.
 //
 //   SymbolTable symbols;
-//   Dim batch = symbols.add("batch", {1, kDimMax}, {SymbolSource::Kind::kDimension, /*input=*/0,
-//   /*index=*/0}); Dim tokens = batch * 128; exact_div(tokens, batch) == Dim(128);     // common factors
-//   cancel: no expression is left floor_div(batch * 4 + 2, 4) == batch;     // 0 ≤ 2 < 4
+//   Dim batch = symbols.add("batch", {1, kDimMax}, {SymbolSource::Kind::kDimension, 0, 0});
+//   Dim tokens = batch * 128;
+//   exact_div(tokens, batch) == Dim(128);     // common factors cancel: no expression is left
+//   floor_div(batch * 4 + 2, 4) == batch;     // 0 ≤ 2 < 4
 //
 // Every Dim is kept in normal form: a polynomial with integer coefficients whose factors ("atoms") are
 // symbols or operations that do not simplify. Two Dims that have the same normal form compare equal, so
@@ -14,7 +15,9 @@
 //
 // Dims are immutable values that share their structure; copying one is cheap, and any number of threads may
 // read one. Arithmetic never fails while building: where a constant would overflow or divide by zero the
-// operation stays an expression, and evaluating it gives the error.
+// operation stays an expression, and evaluating it gives the error. Normalising never changes a value, but it
+// may remove an error: x − x is 0 even where computing x overflows, and exact_div(a·b, b) is a even for b =
+// 0. Every operation is strict: an error in the branch that kSelect does not take is an error all the same.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +25,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -77,7 +81,7 @@ enum class DimOp : uint8_t {
 
 class Dim {
  public:
-  struct Node;  // the shared, immutable expression; see dim.cc
+  struct Node;  // the shared, immutable expression; see dim_node.h
 
   Dim() : Dim(int64_t{0}) {}
   Dim(int64_t value) : value_(value) {}  // NOLINT(google-explicit-constructor): a Dim is a number first
@@ -102,11 +106,33 @@ class Dim {
   std::string to_string() const;
 
   // Equal normal forms: equal for every value of the symbols. (Unequal says nothing.)
-  friend bool operator==(const Dim& a, const Dim& b);
+  friend bool operator==(const Dim& a, const Dim& b) {
+    return a.is_constant() || b.is_constant() ? a.is_constant() == b.is_constant() && a.value_ == b.value_
+                                              : same(*a.node_, *b.node_);
+  }
 
-  friend Dim operator+(const Dim& a, const Dim& b);
-  friend Dim operator-(const Dim& a, const Dim& b);
-  friend Dim operator*(const Dim& a, const Dim& b);
+  // Numbers are the common case and stay inline: they neither allocate nor call.
+  friend Dim operator+(const Dim& a, const Dim& b) {
+    int64_t sum;
+    if (a.is_constant() && b.is_constant() && !__builtin_add_overflow(a.value_, b.value_, &sum)) {
+      return sum;
+    }
+    return add(a, b);
+  }
+  friend Dim operator-(const Dim& a, const Dim& b) {
+    int64_t difference;
+    if (a.is_constant() && b.is_constant() && !__builtin_sub_overflow(a.value_, b.value_, &difference)) {
+      return difference;
+    }
+    return subtract(a, b);
+  }
+  friend Dim operator*(const Dim& a, const Dim& b) {
+    int64_t product;
+    if (a.is_constant() && b.is_constant() && !__builtin_mul_overflow(a.value_, b.value_, &product)) {
+      return product;
+    }
+    return multiply(a, b);
+  }
   Dim& operator+=(const Dim& other) { return *this = *this + other; }
   Dim& operator*=(const Dim& other) { return *this = *this * other; }
 
@@ -115,6 +141,11 @@ class Dim {
 
  private:
   friend class DimBuilder;
+  static Dim add(const Dim& a, const Dim& b);
+  static Dim subtract(const Dim& a, const Dim& b);
+  static Dim multiply(const Dim& a, const Dim& b);
+  static bool same(const Node& a, const Node& b);
+
   int64_t value_ = 0;
   std::shared_ptr<const Node> node_;
 };
@@ -144,7 +175,8 @@ Dim substitute(const Dim& dim, std::span<const std::optional<Dim>> replacements)
 // The symbols of one graph or program, in order of their ids.
 class SymbolTable {
  public:
-  // A fresh symbol. An empty name or '?' becomes "dim<id>".
+  // A fresh symbol. An empty name or '?' becomes "dim<id>". A range of one value gives that number: the
+  // symbol keeps its place in the table, and no expression mentions it.
   Dim add(std::string_view name, Range range, SymbolSource source);
   std::span<const std::shared_ptr<const Symbol>> symbols() const { return symbols_; }
   size_t size() const { return symbols_.size(); }

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "shape/dim.h"
@@ -36,8 +37,22 @@ class DimTable {
   std::span<const DimTableEntry> entries() const { return entries_; }
 
  private:
+  // Equal entries share a position, so equal Dims do, however they were built.
+  struct EntryHash {
+    size_t operator()(const DimTableEntry& entry) const;
+  };
+  struct EntryEqual {
+    bool operator()(const DimTableEntry& a, const DimTableEntry& b) const;
+  };
+  int32_t intern(const DimTableEntry& entry);
+  int32_t operand(const Dim& dim);
+  int32_t lower(const Dim::Node& node);
+
   std::vector<DimTableEntry> entries_;
-  std::vector<std::pair<Dim, int32_t>> known_;
+  std::unordered_map<DimTableEntry, int32_t, EntryHash, EntryEqual> positions_;
+  // Expressions already lowered, only to be quick: they are found by address, and `roots_` keeps them alive.
+  std::unordered_map<const Dim::Node*, int32_t> lowered_;
+  std::vector<Dim> roots_;
 };
 
 // Values of all entries, in order. `values` has one place an entry. An operand that does not lie before its
