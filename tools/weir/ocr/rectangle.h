@@ -22,7 +22,8 @@ struct OrientedRectangle {
   double height = 0;
 };
 
-// `hull` as convex_hull gives it. One side of the rectangle lies along one of the hull; of equal areas, the first.
+// `hull` as convex_hull gives it. One side of the rectangle lies along one of the hull; of equal areas, the
+// first.
 OrientedRectangle minimum_area_rectangle(std::span<const Point> hull);
 
 // Clockwise as seen, from where both axes are least.

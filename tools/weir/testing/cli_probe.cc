@@ -12,6 +12,7 @@
 //   cli_probe quads PROBABILITY WIDTH HEIGHT OUT    float64 [boxes, 9]: corners, score
 //   cli_probe crop IMAGE QUADS INDEX OUT            uint8 [height, width, channels]
 //   cli_probe recognition_input IMAGE QUADS INDEX OUT   float32 [1, 3, 48, width]
+//   cli_probe draw IMAGE QUADS OUT.png              the image with a frame around each box
 //   cli_probe text SCORES CHARSET                   prints confidence, tab, text
 //
 // Masks and probabilities are [height, width], matrices float64 [3, 3], images RGB.
@@ -27,6 +28,7 @@
 #include "tools/weir/io/npy.h"
 #include "tools/weir/io/resize.h"
 #include "tools/weir/ocr/components.h"
+#include "tools/weir/ocr/draw.h"
 #include "tools/weir/ocr/hull.h"
 #include "tools/weir/ocr/perspective.h"
 #include "tools/weir/ocr/rectangle.h"
@@ -159,6 +161,20 @@ Result<void> recognition_input(char** arguments) {
   return write_npy(arguments[3], input);
 }
 
+Result<void> draw(char** arguments) {
+  WEIR_ASSIGN(const Image image, read_image(arguments[0]));
+  WEIR_ASSIGN(const Array table, read_array(arguments[1], ElementType::kFloat64, 2));
+  std::vector<TextLine> lines;
+  for (std::span<const double> rest = table.as<double>(); rest.size() >= 9; rest = rest.subspan(9)) {
+    lines.push_back(
+        {{{{rest[0], rest[1]}, {rest[2], rest[3]}, {rest[4], rest[5]}, {rest[6], rest[7]}}},
+         "Hamburgefonstiv 0123456789 {}[]()<>@&%$#?! quick brown fox jumps over lazy dog, \u4e2d\u00e9",
+         rest[8]});
+  }
+  WEIR_ASSIGN(const Image result, draw_result(image, lines));
+  return write_png(arguments[2], result);
+}
+
 Result<void> text(char** arguments) {
   WEIR_ASSIGN(const Array scores, read_array(arguments[0], ElementType::kFloat32, 2));
   WEIR_ASSIGN(const std::vector<std::byte> bytes, read_file(arguments[1]));
@@ -183,6 +199,7 @@ constexpr Command kCommands[] = {{"decode", 2, decode},
                                  {"quads", 4, quads},
                                  {"crop", 4, crop},
                                  {"recognition_input", 4, recognition_input},
+                                 {"draw", 3, draw},
                                  {"text", 2, text}};
 
 int run(int argc, char** argv) {
