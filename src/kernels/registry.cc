@@ -13,10 +13,13 @@
   WEIR_EACH(X, kElementwise)            \
   X(kReferenceElementwise)              \
   /* Conv */                            \
+  WEIR_EACH(X, kConvGemm)               \
   X(kReferenceConv)                     \
   /* ConvTranspose */                   \
   X(kReferenceConvTranspose)            \
   /* MatMul */                          \
+  WEIR_EACH(X, kMatMulPacked)           \
+  WEIR_EACH(X, kMatMulRuntime)          \
   X(kReferenceMatMul)                   \
   /* Lstm */                            \
   X(kReferenceLstm)                     \
