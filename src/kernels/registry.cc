@@ -40,16 +40,22 @@
   /* Gather */                          \
   X(kReferenceGather)                   \
   /* Reshape */                         \
+  WEIR_EACH(X, kReshape)                \
   X(kReferenceReshape)                  \
   /* Transpose */                       \
+  WEIR_EACH(X, kTranspose)              \
   X(kReferenceTranspose)                \
   /* Slice */                           \
+  WEIR_EACH(X, kSlice)                  \
   X(kReferenceSlice)                    \
   /* Concat */                          \
+  WEIR_EACH(X, kConcat)                 \
   X(kReferenceConcat)                   \
   /* Expand */                          \
+  WEIR_EACH(X, kExpand)                 \
   X(kReferenceExpand)                   \
   /* Copy */                            \
+  WEIR_EACH(X, kCopy)                   \
   X(kReferenceCopy)                     \
   /* Fill */                            \
   X(kReferenceFill)                     \
