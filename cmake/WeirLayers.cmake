@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # weir_layer(NAME [DEPENDS layer...] [LINK target...]) makes the static library weir_NAME out of every .cc file of
-# the calling folder, and one test program per *_test.cc and one benchmark per *_benchmark.cc file beside them.
+# the calling folder, and one test program per *_test.cc and one benchmark per *_benchmark.cc file beside them. What
+# lies in a folder `testing` becomes the library weir_NAME_testing, which only tests and benchmarks link.
 #
 # Layers may only depend on layers that come before them in WEIR_LAYERS: anything else stops the configuration. The
 # include graph is checked against the same list by scripts/check_layers.py.
@@ -51,6 +52,9 @@ function(weir_layer name)
   file(GLOB_RECURSE all CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cc)
   set(sources ${all})
   list(FILTER sources EXCLUDE REGEX "_(test|benchmark)\\.cc$")
+  set(support ${sources})
+  list(FILTER sources EXCLUDE REGEX "(^|/)testing/")
+  list(FILTER support INCLUDE REGEX "(^|/)testing/")
   set(tests ${all})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   set(benchmarks ${all})
@@ -65,10 +69,17 @@ function(weir_layer name)
     target_include_directories(weir_${name} INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
     target_link_libraries(weir_${name} INTERFACE ${dependencies} ${ARG_LINK})
   endif()
+  set(test_link weir_${name} ${ARG_TEST_LINK})
+  if(support AND (WEIR_BUILD_TESTS OR WEIR_BUILD_BENCHMARKS))
+    add_library(weir_${name}_testing STATIC ${support})
+    weir_compile_options(weir_${name}_testing)
+    target_link_libraries(weir_${name}_testing PUBLIC weir_${name})
+    list(PREPEND test_link weir_${name}_testing)
+  endif()
   if(WEIR_BUILD_TESTS)
     foreach(test ${tests})
       get_filename_component(stem ${test} NAME_WE)
-      weir_test(${stem} ${test} LINK weir_${name} ${ARG_TEST_LINK})
+      weir_test(${stem} ${test} LINK ${test_link})
     endforeach()
   endif()
   if(WEIR_BUILD_BENCHMARKS)
@@ -76,7 +87,7 @@ function(weir_layer name)
       get_filename_component(stem ${benchmark} NAME_WE)
       add_executable(${stem} ${benchmark})
       weir_compile_options(${stem})
-      target_link_libraries(${stem} PRIVATE weir_${name} ${ARG_TEST_LINK} benchmark::benchmark benchmark::benchmark_main)
+      target_link_libraries(${stem} PRIVATE ${test_link} benchmark::benchmark benchmark::benchmark_main)
     endforeach()
   endif()
 endfunction()

@@ -129,12 +129,7 @@ void take_part(Team& team, int32_t member, std::chrono::nanoseconds spin) {
 
 void run_alone(TeamJob& job) {
   for (int32_t stage = job.next_stage(-1); stage >= 0; stage = job.next_stage(stage)) {
-    for (int32_t p = 0; p < job.participants; ++p) {
-      const int32_t count = job.pieces(stage, p);
-      for (int32_t piece = 0; piece < count; ++piece) {
-        job.run_piece(stage, p, piece, 0);
-      }
-    }
+    job.run_stage(stage);
   }
 }
 

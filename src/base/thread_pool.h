@@ -37,6 +37,15 @@ class TeamJob {
   virtual int32_t pieces(int32_t stage, int32_t participant) const = 0;
   // `member` < participants tells apart those who run at the same time; 0 is the caller.
   virtual void run_piece(int32_t stage, int32_t participant, int32_t piece, int32_t member) = 0;
+  // All pieces of a stage, by one who is alone, as member 0. Override where that is cheaper than piece by piece.
+  virtual void run_stage(int32_t stage) {
+    for (int32_t p = 0; p < participants; ++p) {
+      const int32_t count = pieces(stage, p);
+      for (int32_t piece = 0; piece < count; ++piece) {
+        run_piece(stage, p, piece, 0);
+      }
+    }
+  }
   // The stage to run after `stage` (−1: before the first), or −1 at the end. Called by one member when all
   // pieces of `stage` are done. A stage without pieces is skipped.
   virtual int32_t next_stage(int32_t stage) = 0;

@@ -100,6 +100,8 @@ class Buffer : public RefCounted {
   // Where it lies in its heap; 0 without one.
   int64_t heap_offset() const { return heap_offset_; }
   virtual Device& device() const = 0;
+  // Imported for reading only.
+  virtual bool read_only() const { return false; }
 
   // The host's view, valid as long as the buffer. kFailedPrecondition for Private, kPermissionDenied for a
   // read-only import (read it through read_contents).

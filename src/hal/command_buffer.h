@@ -45,6 +45,7 @@ struct CommandBufferDescriptor {
 // (Device::command_buffer_bytes).
 struct CommandBufferCounts {
   int64_t commands = 0;        // dispatches, fills, copies and host calls
+  int64_t blits = 0;           // of the commands, those that are no dispatches
   int64_t barriers = 0;        // that separate commands
   int64_t bindings = 0;        // of all dispatches, null included, and 1 a fill, 2 a copy
   int64_t slot_uses = 0;       // bindings that refer to a slot

@@ -28,6 +28,20 @@ enum class EventWait : uint8_t { kReached, kTimedOut };
 
 inline constexpr std::chrono::nanoseconds kForever = std::chrono::nanoseconds::max();
 
+// Told once when a value is reached. Lies in the caller's memory and is linked into the event while it waits.
+class EventObserver {
+ public:
+  virtual ~EventObserver() = default;
+  // On the thread that signals; no lock of the event is held.
+  virtual void on_reached() = 0;
+
+ private:
+  friend class HostEvent;
+  uint64_t awaited_ = 0;
+  EventObserver* next_ = nullptr;
+  EventObserver* previous_ = nullptr;
+};
+
 class Event : public RefCounted {
  public:
   static constexpr int kRememberedFailures = 4;
@@ -42,6 +56,11 @@ class Event : public RefCounted {
   virtual Result<void> signal(uint64_t value) = 0;
   // Moves to `value` and marks all values between the current one and `value`, it included, as failed.
   virtual Result<void> fail(uint64_t value, Status status) = 0;
+
+  // For queues. False when `value` is reached already, and then the observer is not told.
+  virtual bool observe(uint64_t value, EventObserver& observer) = 0;
+  // False when the observer has been told, or is being told at this moment.
+  virtual bool forget(EventObserver& observer) = 0;
 
  protected:
   explicit Event(std::string_view label) : label_(label) {}

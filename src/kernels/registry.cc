@@ -4,15 +4,22 @@
 // registers it. Grouped by operator, the fastest first, the reference last.
 #include "kernels/implementation.h"
 
+// The three instruction sets of a kernel (WEIR_IMPLEMENT_EACH_ISA), the fastest first.
+#define WEIR_EACH(X, name) X(name##Avx512) X(name##Avx2) X(name##Sse4)
+
 // clang-format off
 #define WEIR_IMPLEMENTATIONS(X)         \
   /* Elementwise */                     \
+  WEIR_EACH(X, kElementwise)            \
   X(kReferenceElementwise)              \
   /* Conv */                            \
+  WEIR_EACH(X, kConvGemm)               \
   X(kReferenceConv)                     \
   /* ConvTranspose */                   \
   X(kReferenceConvTranspose)            \
   /* MatMul */                          \
+  WEIR_EACH(X, kMatMulPacked)           \
+  WEIR_EACH(X, kMatMulRuntime)          \
   X(kReferenceMatMul)                   \
   /* Lstm */                            \
   X(kReferenceLstm)                     \
@@ -33,16 +40,22 @@
   /* Gather */                          \
   X(kReferenceGather)                   \
   /* Reshape */                         \
+  WEIR_EACH(X, kReshape)                \
   X(kReferenceReshape)                  \
   /* Transpose */                       \
+  WEIR_EACH(X, kTranspose)              \
   X(kReferenceTranspose)                \
   /* Slice */                           \
+  WEIR_EACH(X, kSlice)                  \
   X(kReferenceSlice)                    \
   /* Concat */                          \
+  WEIR_EACH(X, kConcat)                 \
   X(kReferenceConcat)                   \
   /* Expand */                          \
+  WEIR_EACH(X, kExpand)                 \
   X(kReferenceExpand)                   \
   /* Copy */                            \
+  WEIR_EACH(X, kCopy)                   \
   X(kReferenceCopy)                     \
   /* Fill */                            \
   X(kReferenceFill)                     \

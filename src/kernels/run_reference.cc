@@ -6,45 +6,11 @@
 #include <new>
 #include <vector>
 
+#include "base/float_environment.h"
 #include "kernels/implementation.h"
-
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
 
 namespace weir {
 namespace {
-
-// Round to nearest, denormals flushed, exceptions masked; the caller's state comes back at the end of the
-// scope.
-class FloatingPointState {
- public:
-  FloatingPointState() {
-#if defined(__x86_64__)
-    saved_ = _mm_getcsr();
-    _mm_setcsr(0x9fc0);  // FTZ, DAZ, all exceptions masked
-#elif defined(__aarch64__)
-    __asm__ volatile("mrs %0, fpcr" : "=r"(saved_));
-    __asm__ volatile("msr fpcr, %0" : : "r"(uint64_t{1} << 24));  // FZ
-#endif
-  }
-  ~FloatingPointState() {
-#if defined(__x86_64__)
-    _mm_setcsr(saved_);
-#elif defined(__aarch64__)
-    __asm__ volatile("msr fpcr, %0" : : "r"(saved_));
-#endif
-  }
-  FloatingPointState(const FloatingPointState&) = delete;
-  FloatingPointState& operator=(const FloatingPointState&) = delete;
-
- private:
-#if defined(__x86_64__)
-  uint32_t saved_ = 0;
-#else
-  uint64_t saved_ = 0;
-#endif
-};
 
 struct AlignedDelete {
   void operator()(std::byte* bytes) const { ::operator delete(bytes, std::align_val_t{64}); }
@@ -178,7 +144,7 @@ Result<void> run_reference(const ConcreteOp& op, std::span<const TensorView> inp
   invocation.tile_end = extent.tiles;
   invocation.status = &status;
   {
-    const FloatingPointState state;
+    const FloatEnvironment environment;
     implementation->kernel(invocation);
   }
   if (status.state.load(std::memory_order_acquire) != 0) {

@@ -36,11 +36,7 @@
 #ifndef WEIR_KERNELS_CPU_TARGETS_H_
 #define WEIR_KERNELS_CPU_TARGETS_H_
 
-#include <array>
-#include <cstddef>
-#include <string_view>
-
-#include "kernels/implementation.h"
+#include "kernels/cpu/each_isa.h"
 
 #if defined(HIGHWAY_HWY_DETECT_TARGETS_H_)
 #error "Include kernels/cpu/targets.h before any header of Highway."
@@ -49,54 +45,6 @@
 #define HWY_DISABLE_PCLMUL_AES
 #define HWY_BASELINE_TARGETS HWY_SSE4
 #define HWY_DISABLED_TARGETS (HWY_SCALAR | HWY_EMU128 | HWY_SSSE3 | HWY_AVX3_DL)
-
-namespace weir {
-
-// What differs between the instruction sets of one kernel, for its `plan` and `extent`: use as a template
-// argument.
-struct IsaTraits {
-  int lanes;      // floats in a vector
-  int registers;  // vector registers
-};
-constexpr IsaTraits traits_of(Isa isa) {
-  switch (isa) {
-    case Isa::kAvx512:
-      return {16, 32};
-    case Isa::kAvx2:
-      return {8, 16};
-    case Isa::kBaseline:
-      break;
-  }
-  return {4, 16};
-}
-
-constexpr Implementation with_isa(Implementation base, std::string_view name, Isa isa,
-                                  CpuKernelFunction kernel) {
-  base.name = name;
-  base.isa = isa;
-  base.kernel = kernel;
-  return base;
-}
-
-}  // namespace weir
-
-// The three Implementations of per-target function `function`, fastest first. `base` is an expression in
-// which `isa` (an Isa, a constant) may be used: `conv_base<isa>()`.
-#define WEIR_EACH_ISA(family, base, function)                                            \
-  ::std::array<::weir::Implementation, 3> {                                              \
-    [] {                                                                                 \
-      [[maybe_unused]] constexpr ::weir::Isa isa = ::weir::Isa::kAvx512;                 \
-      return ::weir::with_isa(base, family ".avx512", isa, &::weir::N_AVX3::function);   \
-    }(),                                                                                 \
-        [] {                                                                             \
-          [[maybe_unused]] constexpr ::weir::Isa isa = ::weir::Isa::kAvx2;               \
-          return ::weir::with_isa(base, family ".avx2", isa, &::weir::N_AVX2::function); \
-        }(),                                                                             \
-        [] {                                                                             \
-          [[maybe_unused]] constexpr ::weir::Isa isa = ::weir::Isa::kBaseline;           \
-          return ::weir::with_isa(base, family ".sse4", isa, &::weir::N_SSE4::function); \
-        }()                                                                              \
-  }
 
 #endif  // WEIR_KERNELS_CPU_TARGETS_H_
 

@@ -70,5 +70,85 @@ class Resize(unittest.TestCase):
                 self.assertEqual(worst, 0, f"{width}x{height} to {to_width}x{to_height}, {channels} channels")
 
 
+def masks():
+    """Noise at several densities and grains, and photos cut at a brightness: holes, islands, spikes, borders."""
+    random = np.random.default_rng(11)
+    for density in (0.1, 0.3, 0.5, 0.7, 0.9):
+        yield (random.random((37, 53)) < density).astype(np.uint8)
+    for grain in (1.0, 2.5, 6.0):
+        noise = cv2.GaussianBlur(random.random((240, 320)), (0, 0), grain)
+        yield (noise > np.median(noise)).astype(np.uint8)
+    for path in photos():
+        gray = cv2.imread(path, cv2.IMREAD_GRAYSCALE)
+        gray = cv2.resize(gray, None, fx=0.5, fy=0.5)
+        yield (gray > gray.mean()).astype(np.uint8)
+    yield np.ones((5, 7), np.uint8)
+    yield np.zeros((5, 7), np.uint8)
+    yield np.ones((1, 9), np.uint8)
+
+
+class Components(unittest.TestCase):
+    def test_dilated_masks_have_the_same_regions_and_rectangles(self):
+        regions = holes = other_rectangle = 0
+        for mask in masks():
+            path = os.path.join(FOLDER, "mask.npy")
+            np.save(path, mask)
+            contours, _ = cv2.findContours(mask, cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
+            runs = probe("borders", path, "borders.npy")
+            boxes = probe("rectangles", path, "rectangles.npy").reshape(-1, 4, 2).astype(np.float32)
+            self.assertEqual(len(contours), len(boxes))
+            ours = {}
+            starts = np.flatnonzero(np.diff(runs[:, 0], prepend=-1))
+            for index, group in enumerate(np.split(runs, starts[1:]) if len(runs) else []):
+                inside = np.zeros_like(mask)
+                for _, hole, y, first, last in group:
+                    inside[y, first:last + 1] = 1
+                holes += int(hole)
+                ours.setdefault(inside.tobytes(), []).append(boxes[index])
+            for contour in contours:
+                inside = np.zeros_like(mask)
+                cv2.fillPoly(inside, [contour], 1)
+                same = ours.get(inside.tobytes())
+                self.assertTrue(same, "a region that we do not have")
+                box = same.pop()
+                regions += 1
+                expected = cv2.boxPoints(cv2.minAreaRect(contour))
+                area = cv2.contourArea(box)
+                self.assertAlmostEqual(area, cv2.contourArea(expected), delta=1e-3 + area * 1e-5)
+                distance = np.abs(box[:, None] - expected[None]).max(axis=2).min(axis=0).max()
+                # Where two rectangles have the same area, either is right.
+                least_side = min(cv2.minAreaRect(contour)[1])
+                other_rectangle += int(distance > 1e-2 and least_side >= 3)
+        print(f"{regions} regions, {holes} of them holes', {other_rectangle} with another rectangle of the same area")
+        self.assertGreater(regions, 5000)
+        self.assertGreater(holes, 1000)
+        self.assertLess(other_rectangle, regions / 200)
+
+
+class Warp(unittest.TestCase):
+    def test_cubic_with_continued_border(self):
+        random = np.random.default_rng(3)
+        differing = total = 0
+        for path in photos():
+            image = cv2.imread(path, cv2.IMREAD_COLOR)
+            height, width = image.shape[:2]
+            corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * [width, height]
+            quad = (corners + random.normal(0, min(width, height) / 8, (4, 2))).astype(np.float32)
+            size = (int(random.integers(20, 300)), int(random.integers(20, 200)))
+            target = np.array([[0, 0], [size[0], 0], size, [0, size[1]]], np.float32)
+            matrix = cv2.getPerspectiveTransform(quad, target)
+            expected = cv2.warpPerspective(image, matrix, size, borderMode=cv2.BORDER_REPLICATE, flags=cv2.INTER_CUBIC)
+            matrix_path = os.path.join(FOLDER, "matrix.npy")
+            np.save(matrix_path, matrix)
+            actual = rgb(probe("warp", path, matrix_path, *size, "warped.npy")).astype(int)
+            differing += int((expected != actual).any(axis=2).sum())
+            total += size[0] * size[1]
+            # OpenCV 4 rounds coordinates to 1/32 of a pixel, OpenCV 5 does not.
+            exact = int(cv2.__version__.split(".")[0]) >= 5
+            self.assertLess(np.abs(expected - actual).mean(), 0.001 if exact else 0.3, path)
+            self.assertLessEqual(np.abs(expected - actual).max(), 1 if exact else 12, path)
+        print(f"{differing} of {total} pixels differ")
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs what Weir needs on Debian 12 and fetches its pinned models and photos; quick when all is there already.
+#
+#   scripts/setup.sh          what building and the demonstration need
+#   scripts/setup.sh --test   and what the tests need
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/packages.sh
+
+packages=("${build_packages[@]}")
+if [[ ${1:-} == --test ]]; then
+  packages+=("${test_packages[@]}")
+fi
+missing=()
+for package in "${packages[@]}"; do
+  if [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) != installed ]]; then
+    missing+=("$package")
+  fi
+done
+if ((${#missing[@]})); then
+  echo "Installing ${missing[*]}"
+  sudo=()
+  if ((EUID != 0)); then
+    sudo=(sudo)
+  fi
+  "${sudo[@]}" apt-get update -qq
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+# A Python of the project's own: for fetching, and for the tests' independent oracles.
+if [[ ! -x .venv/bin/python ]]; then
+  python3 -m venv .venv
+fi
+if [[ ${1:-} == --test ]]; then
+  if ! cmp -s scripts/requirements-test.txt .venv/installed-test.txt; then
+    .venv/bin/pip install --quiet --disable-pip-version-check -r scripts/requirements-test.txt
+    cp scripts/requirements-test.txt .venv/installed-test.txt
+  fi
+fi
+
+.venv/bin/python scripts/fetch_assets.py

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/compile.h"
+
+#include <algorithm>
+#include <array>
+
+#include "compile/emit.h"
+#include "compile/lower.h"
+#include "compile/pass.h"
+#include "compile/rewrite.h"
+#include "plan/placement.h"
+
+namespace weir {
+namespace {
+
+struct Pass {
+  std::string_view name;
+  Result<void> (*run)(Graph&, PassContext&);
+  bool fuses;
+};
+
+// Folding comes first and again after fusion has made new constants; simplify before every pass that matches
+// patterns.
+constexpr std::array kPasses = {
+    Pass{"fold-constants", fold_constants, false},
+    Pass{"simplify", simplify, false},
+    Pass{"fuse-layer-normalization", fuse_layer_normalization, true},
+    Pass{"fuse-affine", fuse_affine, true},
+    Pass{"fuse-elementwise", fuse_elementwise, true},
+    Pass{"fuse-epilogue", fuse_epilogue, true},
+    Pass{"simplify-fused", simplify, true},
+};
+
+// The least arena that the graph would need with a tensor of its own for every result; −1 for dynamic shapes.
+int64_t unfused_bound(const Graph& graph) {
+  std::vector<int32_t> last(static_cast<size_t>(graph.value_count()), -1);
+  std::vector<ValueId> holder(static_cast<size_t>(graph.value_count()), kNoValue);
+  std::vector<Block> blocks;
+  std::vector<int32_t> block_of(static_cast<size_t>(graph.value_count()), -1);
+  int32_t step = 0;
+  for (NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    const bool view = node.op == Op::kReshape || node.op == Op::kTranspose || node.op == Op::kSlice ||
+                      node.op == Op::kExpand;
+    for (ValueId input : node.inputs) {
+      if (input != kNoValue && block_of[static_cast<size_t>(input)] >= 0) {
+        blocks[static_cast<size_t>(block_of[static_cast<size_t>(input)])].last = step;
+      }
+    }
+    for (ValueId output : node.outputs) {
+      if (output == kNoValue) {
+        continue;
+      }
+      const std::optional<int64_t> bytes = static_bytes(graph.value(output).type);
+      if (!bytes) {
+        return -1;
+      }
+      if (view) {
+        block_of[static_cast<size_t>(output)] = block_of[static_cast<size_t>(node.inputs[0])];
+      } else if (!graph.is_output(output)) {
+        block_of[static_cast<size_t>(output)] = static_cast<int32_t>(blocks.size());
+        blocks.push_back({*bytes, step, step});
+      }
+    }
+    ++step;
+  }
+  return lower_bound(blocks);
+}
+
+// Makes every result that a step will write an output, for comparing step by step.
+void materialize(Graph& graph) {
+  for (NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    for (ValueId output : node.outputs) {
+      if (output != kNoValue && !graph.is_output(output) && !graph.value(output).name.empty()) {
+        graph.outputs().push_back({graph.value(output).name, output});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string_view> pass_names() {
+  std::vector<std::string_view> names;
+  for (const Pass& pass : kPasses) {
+    names.push_back(pass.name);
+  }
+  return names;
+}
+
+Result<Compiled> compile(Graph graph, const CompileOptions& options) {
+  PassContext context{&options};
+  int64_t unfused = -1;
+  for (const Pass& pass : kPasses) {
+    if (pass.fuses && !options.fuse) {
+      continue;
+    }
+    if (pass.run == fuse_layer_normalization || (unfused < 0 && pass.fuses)) {
+      unfused = unfused_bound(graph);
+    }
+    WEIR_TRY(pass.run(graph, context), "while running pass '{}' on model '{}'", pass.name, graph.name);
+    if (options.verify_passes) {
+      WEIR_TRY(verify(graph), "while verifying model '{}' after pass '{}'", graph.name, pass.name);
+    }
+    if (options.after_pass) {
+      options.after_pass(pass.name, to_string(graph));
+    }
+  }
+  WEIR_TRY(verify(graph), "while verifying model '{}' after all passes", graph.name);
+  if (options.materialize_steps) {
+    materialize(graph);
+  }
+  auto shared = std::make_shared<const Graph>(std::move(graph));
+  WEIR_ASSIGN(Lowered lowered, lower(*shared, options), "while lowering model '{}'", shared->name);
+  if (options.fuse) {
+    alias_in_place(lowered);
+  }
+  compute_lifetimes(lowered);
+  WEIR_ASSIGN(Compiled compiled, emit(shared, lowered, options), "while compiling model '{}'", shared->name);
+  compiled.program.unfused_bound_bytes = unfused;
+  return compiled;
+}
+
+}  // namespace weir

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The compiler: from a Graph to a Program and the constant blocks that its file will hold.
+//
+//   WEIR_ASSIGN(Graph graph, import_onnx(path, {}));
+//   WEIR_ASSIGN(Compiled compiled, compile(std::move(graph), {}));
+//   WEIR_TRY(write_program(compiled.program, compiled.blocks, "model.weir"));
+//
+// Compiling is deterministic: the same graph and options give the same program. It may take any memory;
+// nothing of it stays afterwards but the Program.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+#include "program/program_file.h"
+
+namespace weir {
+
+struct CompileOptions {
+  // Off: every node becomes a step of its own. For comparing step by step.
+  bool fuse = true;
+  // Every step's result becomes an output of the program, under the model's name for it. For comparing step
+  // by step.
+  bool materialize_steps = false;
+  // Only reference implementations. For comparing.
+  bool reference_only = false;
+  // Verifies the graph after every pass, not only after the last.
+  bool verify_passes = false;
+  // The arena must not be larger than this many bytes; 0: no limit. Static programs only.
+  int64_t memory_limit = 0;
+  // Called with the name of each pass and the graph after it (see pass_names()).
+  std::function<void(std::string_view pass, const std::string& graph)> after_pass;
+  // Values of the symbols at which a dynamic program's placement order is chosen; empty: a guess from their
+  // ranges.
+  std::vector<int64_t> typical;
+};
+
+struct Compiled {
+  Program program;
+  std::vector<ConstantBlock> blocks;   // they read from `graph`
+  std::shared_ptr<const Graph> graph;  // after all passes
+};
+
+Result<Compiled> compile(Graph graph, const CompileOptions& options);
+
+// In the order in which they run.
+std::vector<std::string_view> pass_names();
+
+}  // namespace weir

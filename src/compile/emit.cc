@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/emit.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.h"
+#include "runtime/concrete.h"
+
+namespace weir {
+namespace {
+
+class Emitter {
+ public:
+  Emitter(std::shared_ptr<const Graph> graph, const Lowered& lowered, const CompileOptions& options)
+      : lowered_(lowered),
+        options_(options),
+        storage_of_(lowered.storages.size(), -1),
+        tensor_of_(lowered.views.size(), -1),
+        packed_tensor_of_(lowered.views.size(), -1) {
+    compiled_.graph = std::move(graph);
+  }
+
+  Result<Compiled> run() {
+    const Graph& graph = *compiled_.graph;
+    program_.name = graph.name;
+    program_.target = "x86-64";
+    program_.metadata = graph.metadata;
+    for (const auto& symbol : graph.symbols.symbols()) {
+      program_.symbols.push_back({symbol->name, symbol->range, symbol->source});
+    }
+    for (size_t i = 0; i < graph.inputs().size(); ++i) {
+      add_port(program_.inputs, graph.value(graph.inputs()[i]).name, input_view(static_cast<int32_t>(i)));
+    }
+    for (const LoweredStep& step : lowered_.prepare_steps) {
+      program_.prepare_steps.push_back(add_step(step));
+    }
+    for (const LoweredStep& step : lowered_.steps) {
+      program_.steps.push_back(add_step(step));
+    }
+    for (size_t i = 0; i < graph.outputs().size(); ++i) {
+      add_port(program_.outputs, graph.outputs()[i].name, lowered_.outputs[i]);
+    }
+    for (const Constraint& constraint : graph.constraints) {
+      program_.constraints.push_back(
+          {constraint.kind, table_.add(constraint.a), table_.add(constraint.b), constraint.what});
+    }
+    for (const Lowered::Notice& notice : lowered_.notices) {
+      program_.notices.push_back({notice.kind, notice.what, notice.reason, table_.add(notice.bytes)});
+    }
+    program_.constant_bytes = constant_bytes_;
+    program_.dims.assign(table_.entries().begin(), table_.entries().end());
+    WEIR_TRY(place(), "while placing the tensors of '{}'", program_.name);
+    compiled_.program = std::move(program_);
+    return std::move(compiled_);
+  }
+
+ private:
+  int32_t input_view(int32_t index) const {
+    for (size_t i = 0; i < lowered_.views.size(); ++i) {
+      const LoweredStorage& storage = lowered_.storages[static_cast<size_t>(lowered_.views[i].storage)];
+      if (storage.kind == StorageKind::kInput && storage.index == index) {
+        return static_cast<int32_t>(i);  // the first view of an input's storage is the input itself
+      }
+    }
+    return -1;
+  }
+
+  void add_port(std::vector<ProgramPort>& ports, const std::string& name, int32_t view) {
+    ports.push_back({name, add_tensor(view)});
+  }
+
+  int32_t add_storage(int32_t index) {
+    int32_t& known = storage_of_[static_cast<size_t>(index)];
+    if (known >= 0) {
+      return known;
+    }
+    const LoweredStorage& source = lowered_.storages[static_cast<size_t>(index)];
+    Storage storage;
+    storage.kind = source.kind;
+    storage.bytes = table_.add(source.bytes);
+    storage.first_step = std::max(source.first_step, 0);
+    storage.last_step = std::max(source.last_step, 0);
+    storage.index = source.index;
+    storage.pack_id = source.pack_id;
+    known = static_cast<int32_t>(program_.storages.size());
+    if (source.kind == StorageKind::kConstant) {
+      storage.offset = constant_bytes_;
+      add_block(source, known);
+    }
+    program_.storages.push_back(std::move(storage));
+    return known;
+  }
+
+  // Constants lie in the file in the order of their first use.
+  void add_block(const LoweredStorage& source, int32_t storage) {
+    ConstantBlock block;
+    block.offset = constant_bytes_;
+    block.bytes = source.bytes.constant();
+    block.storage = storage;
+    constant_bytes_ += align_up(block.bytes, kStorageAlignment);
+    const Graph* graph = compiled_.graph.get();
+    const ValueId constant = source.constant;
+    if (source.pack_source < 0) {
+      block.write = [graph, constant](std::span<std::byte> target) -> Result<void> {
+        std::ranges::copy(graph->value(constant).constant->bytes(), target.begin());
+        return {};
+      };
+    } else {
+      const LoweredView& view = lowered_.views[static_cast<size_t>(source.pack_source)];
+      TensorSpec spec = concrete_spec_of(view);
+      const int64_t offset = view.offset.constant() * (bit_width(view.type) / 8);
+      block.write = [graph, constant, spec, offset,
+                     write = source.pack.write](std::span<std::byte> target) -> Result<void> {
+        const std::span<const std::byte> bytes = graph->value(constant).constant->bytes();
+        std::vector<std::byte> aligned;  // a model file's payload may lie at an odd address
+        const std::byte* data = bytes.data();
+        if (reinterpret_cast<uintptr_t>(data) % alignof(int64_t) != 0) {
+          aligned.assign(bytes.begin(), bytes.end());
+          data = aligned.data();
+        }
+        write(spec.at(const_cast<std::byte*>(data) + offset), target.data());
+        return {};
+      };
+    }
+    compiled_.blocks.push_back(std::move(block));
+  }
+
+  static TensorSpec concrete_spec_of(const LoweredView& view) {
+    TensorSpec spec;
+    spec.type = view.type;
+    spec.rank = static_cast<int32_t>(view.shape.size());
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      spec.shape[i] = view.shape[i].constant();
+      spec.strides[i] = view.strides[i].constant();
+    }
+    return spec;
+  }
+
+  int32_t add_tensor(int32_t index, bool packed = false) {
+    int32_t& known = (packed ? packed_tensor_of_ : tensor_of_)[static_cast<size_t>(index)];
+    if (known >= 0) {
+      return known;
+    }
+    const LoweredView& view = lowered_.views[static_cast<size_t>(index)];
+    ProgramTensor tensor;
+    tensor.name = view.name;
+    tensor.element_type = view.type;
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      tensor.shape.push_back(table_.add(view.shape[i]));
+      tensor.strides.push_back(table_.add(view.strides[i]));
+    }
+    tensor.offset = table_.add(view.offset);
+    tensor.storage = packed ? -1 : add_storage(view.storage);
+    known = static_cast<int32_t>(program_.tensors.size());
+    program_.tensors.push_back(std::move(tensor));
+    return known;
+  }
+
+  Step add_step(const LoweredStep& source) {
+    Step step;
+    step.name = source.name;
+    step.origin = source.origin;
+    step.op = source.op;
+    step.attributes = write_attributes(source.attributes, [this](const Dim& dim) { return table_.add(dim); });
+    for (size_t i = 0; i < source.inputs.size(); ++i) {
+      const auto packed = std::ranges::find(source.packed, static_cast<int32_t>(i), &PackedOperand::input);
+      const bool is_packed = packed != source.packed.end();
+      step.inputs.push_back(source.inputs[i] < 0 ? -1 : add_tensor(source.inputs[i], is_packed));
+      if (is_packed) {
+        step.packed.push_back({packed->input, add_storage(packed->storage)});
+      }
+    }
+    for (int32_t output : source.outputs) {
+      step.outputs.push_back(output < 0 ? -1 : add_tensor(output));
+    }
+    for (const Implementation* implementation : source.selection.accepted) {
+      step.implementations.emplace_back(implementation->name);
+    }
+    step.refused = source.selection.refused;
+    step.reference = source.selection.first().reference;
+    return step;
+  }
+
+  // Gives every step that may need one a workspace, and places what lies in the arena: for good in a static
+  // program, at a sample of its shapes for the order in a dynamic one.
+  Result<void> place() {
+    const std::vector<int64_t> sample = program_.is_static()
+                                            ? std::vector<int64_t>{}
+                                            : sample_symbols(compiled_.graph->symbols, options_.typical);
+    WEIR_ASSIGN(ShapeValues values, evaluate_shapes(program_, sample));
+    std::vector<ConcreteStep> prepare_steps;
+    for (Step& step : program_.prepare_steps) {
+      WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program_, step, values));
+      prepare_steps.push_back(std::move(concrete));
+    }
+    std::vector<ConcreteStep> steps;
+    for (size_t i = 0; i < program_.steps.size(); ++i) {
+      Step& step = program_.steps[i];
+      WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program_, step, values));
+      if (step_needs(step, concrete.op(step.op)).workspace_bytes > 0) {
+        Storage workspace;
+        workspace.kind = StorageKind::kWorkspace;
+        workspace.first_step = workspace.last_step = static_cast<int32_t>(i);
+        step.workspace = static_cast<int32_t>(program_.storages.size());
+        program_.storages.push_back(workspace);
+      }
+      steps.push_back(std::move(concrete));
+    }
+    std::vector<int32_t> placed;
+    for (size_t i = 0; i < program_.storages.size(); ++i) {
+      const StorageKind kind = program_.storages[i].kind;
+      if (kind == StorageKind::kActivation || kind == StorageKind::kWorkspace) {
+        placed.push_back(static_cast<int32_t>(i));
+      }
+    }
+    program_.placement_order = placed;
+    WEIR_ASSIGN(const ShapePlan plan, plan_shape(program_, values, prepare_steps, steps));
+    std::vector<Block> blocks;
+    for (int32_t index : placed) {
+      const Storage& storage = program_.storages[static_cast<size_t>(index)];
+      blocks.push_back(
+          {plan.storage_bytes[static_cast<size_t>(index)], storage.first_step, storage.last_step});
+    }
+    const Placement best = weir::place(blocks);
+    for (size_t i = 0; i < best.order.size(); ++i) {
+      program_.placement_order[i] = placed[static_cast<size_t>(best.order[i])];
+    }
+    if (!program_.is_static()) {
+      return {};
+    }
+    for (size_t i = 0; i < placed.size(); ++i) {
+      Storage& storage = program_.storages[static_cast<size_t>(placed[i])];
+      storage.offset = best.offsets[i];
+      if (storage.kind == StorageKind::kWorkspace) {
+        storage.bytes = static_cast<int32_t>(program_.dims.size());
+        DimTableEntry entry;
+        entry.value = blocks[i].bytes;
+        program_.dims.push_back(entry);
+      }
+    }
+    program_.arena_bytes = best.peak;
+    program_.activation_bytes = plan.activation_bytes;
+    return check_limit(placed, blocks);
+  }
+
+  Result<void> check_limit(std::span<const int32_t> placed, std::span<const Block> blocks) const {
+    if (options_.memory_limit == 0 || program_.arena_bytes <= options_.memory_limit) {
+      return {};
+    }
+    // The step at which most bytes live, and what lives there.
+    int32_t peak_step = 0;
+    int64_t peak = 0;
+    for (int32_t step = 0; step < static_cast<int32_t>(program_.steps.size()); ++step) {
+      int64_t live = 0;
+      for (const Block& block : blocks) {
+        live += block.first <= step && step <= block.last ? block.bytes : 0;
+      }
+      if (live > peak) {
+        peak = live;
+        peak_step = step;
+      }
+    }
+    std::string holders;
+    std::vector<int32_t> listed;
+    for (const ProgramTensor& tensor : program_.tensors) {
+      const auto found = std::ranges::find(placed, tensor.storage);
+      if (found == placed.end() || std::ranges::find(listed, tensor.storage) != listed.end()) {
+        continue;
+      }
+      listed.push_back(tensor.storage);
+      const Block& block = blocks[static_cast<size_t>(found - placed.begin())];
+      if (block.first <= peak_step && peak_step <= block.last) {
+        holders += fmt::format(" '{}' ({} bytes)", tensor.name, block.bytes);
+      }
+    }
+    return fail(StatusCode::kResourceExhausted,
+                "The arena takes ({}) bytes, ({}) more than the limit of ({}); at step '{}' these live:{}.",
+                program_.arena_bytes, program_.arena_bytes - options_.memory_limit, options_.memory_limit,
+                program_.steps[static_cast<size_t>(peak_step)].name, holders);
+  }
+
+  const Lowered& lowered_;
+  const CompileOptions& options_;
+  Compiled compiled_;
+  Program program_;
+  DimTable table_;
+  int64_t constant_bytes_ = 0;
+  std::vector<int32_t> storage_of_;
+  std::vector<int32_t> tensor_of_;
+  std::vector<int32_t> packed_tensor_of_;
+};
+
+}  // namespace
+
+Result<Compiled> emit(std::shared_ptr<const Graph> graph, const Lowered& lowered,
+                      const CompileOptions& options) {
+  return Emitter(std::move(graph), lowered, options).run();
+}
+
+}  // namespace weir

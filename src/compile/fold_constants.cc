@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "compile/pass.h"
+#include "compile/rewrite.h"
+#include "kernels/run_reference.h"
+
+namespace weir {
+namespace {
+
+// Larger results are computed at run time, so that a program file is never much larger than its model.
+constexpr int64_t kMaxFoldedBytes = int64_t{64} << 20;
+// Views of constants up to this size are folded too, since packing and kernels like plain constants better.
+constexpr int64_t kMaxCopiedViewBytes = 64 << 10;
+
+bool is_view(Op op) {
+  return op == Op::kReshape || op == Op::kTranspose || op == Op::kSlice || op == Op::kExpand;
+}
+
+bool all_constant(std::span<const Dim> dims) {
+  return std::ranges::all_of(dims, [](const Dim& dim) { return dim.is_constant(); });
+}
+
+bool has_constant_attributes(const Attributes& attributes) {
+  if (const auto* range = std::get_if<RangeAttributes>(&attributes)) {
+    return range->start.is_constant() && range->delta.is_constant();
+  }
+  if (const auto* elements = std::get_if<DimTensorAttributes>(&attributes)) {
+    return all_constant(elements->elements);
+  }
+  if (const auto* slice = std::get_if<SliceAttributes>(&attributes)) {
+    return all_constant(slice->starts);
+  }
+  if (const auto* pad = std::get_if<PadAttributes>(&attributes)) {
+    return all_constant(pad->begin) && all_constant(pad->end);
+  }
+  if (const auto* conv = std::get_if<ConvAttributes>(&attributes)) {
+    return all_constant(conv->pads_begin) && all_constant(conv->pads_end);
+  }
+  if (const auto* pool = std::get_if<PoolAttributes>(&attributes)) {
+    return all_constant(pool->pads_begin) && all_constant(pool->pads_end);
+  }
+  return true;
+}
+
+// A constant as an operand of a reference kernel.
+struct Operand {
+  TensorSpec spec = absent_operand();
+  TensorView view;
+  std::vector<std::byte> aligned;  // a copy, where the payload of a model file lies at an odd address
+};
+
+Operand constant_operand(const Value& value) {
+  Operand operand;
+  operand.spec = concrete_spec(value.type);
+  const std::span<const std::byte> bytes = value.constant->bytes();
+  const std::byte* data = bytes.data();
+  if (reinterpret_cast<uintptr_t>(data) % alignof(int64_t) != 0) {
+    operand.aligned.assign(bytes.begin(), bytes.end());
+    data = operand.aligned.data();
+  }
+  operand.view = operand.spec.at(const_cast<std::byte*>(data));  // kernels do not write to inputs
+  return operand;
+}
+
+bool can_fold(const Graph& graph, const Node& node) {
+  if (!has_constant_attributes(node.attributes)) {
+    return false;
+  }
+  for (ValueId input : node.inputs) {
+    if (input != kNoValue && !graph.value(input).constant) {
+      return false;
+    }
+  }
+  for (ValueId output : node.outputs) {
+    if (output == kNoValue) {
+      continue;
+    }
+    const std::optional<int64_t> bytes = static_bytes(graph.value(output).type);
+    if (!bytes || *bytes > kMaxFoldedBytes || (is_view(node.op) && *bytes > kMaxCopiedViewBytes)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Result<void> fold(Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  std::vector<Operand> operands;
+  std::vector<TensorSpec> input_specs;
+  std::vector<TensorView> inputs;
+  operands.reserve(node.inputs.size());
+  for (ValueId input : node.inputs) {
+    operands.push_back(input == kNoValue ? Operand{} : constant_operand(graph.value(input)));
+    input_specs.push_back(operands.back().spec);
+    inputs.push_back(operands.back().view);
+  }
+  std::vector<TensorSpec> output_specs;
+  std::vector<TensorView> outputs;
+  std::vector<Constant> results;
+  for (ValueId output : node.outputs) {
+    if (output == kNoValue) {
+      output_specs.push_back(absent_operand());
+      outputs.emplace_back();
+      results.emplace_back();
+      continue;
+    }
+    const TensorType& type = graph.value(output).type;
+    std::byte* data = nullptr;
+    results.push_back(Constant::allocate(*static_bytes(type), data));
+    output_specs.push_back(concrete_spec(type));
+    outputs.push_back(output_specs.back().at(data));
+  }
+  const ConcreteOp op{node.op, &node.attributes, input_specs, output_specs};
+  WEIR_TRY(run_reference(op, inputs, outputs), "while evaluating constant node '{}' ({})", node.name,
+           node.origin);
+  const std::vector<ValueId> folded = node.outputs;
+  for (size_t i = 0; i < folded.size(); ++i) {
+    if (folded[i] != kNoValue) {
+      const Value value = graph.value(folded[i]);  // a copy: adding a constant moves the values
+      graph.replace_uses(folded[i], graph.add_constant(value.name, value.type, results[i]));
+    }
+  }
+  graph.remove_node(id);
+  return {};
+}
+
+}  // namespace
+
+Result<void> fold_constants(Graph& graph, PassContext&) {
+  const std::vector<NodeId> order = graph.order();
+  for (NodeId id : order) {
+    if (!graph.node(id).dead && can_fold(graph, graph.node(id))) {
+      WEIR_TRY(fold(graph, id));
+    }
+  }
+  graph.remove_unused();
+  return {};
+}
+
+}  // namespace weir

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/select.h"
+
+#include <algorithm>
+
+namespace weir {
+namespace {
+
+std::vector<LayoutRule> layouts_of(const Implementation& implementation, const OpDesc& desc) {
+  if (implementation.layouts != nullptr) {
+    return implementation.layouts(desc);
+  }
+  return std::vector<LayoutRule>(desc.inputs.size() + desc.outputs.size(), LayoutRule::kAny);
+}
+
+std::vector<PackRequest> packs_of(const Implementation& implementation, const OpDesc& desc) {
+  return implementation.pack != nullptr ? implementation.pack(desc) : std::vector<PackRequest>{};
+}
+
+std::vector<InPlacePair> in_place_of(const Implementation& implementation, const OpDesc& desc) {
+  return implementation.in_place != nullptr ? implementation.in_place(desc) : std::vector<InPlacePair>{};
+}
+
+bool same_packs(std::span<const PackRequest> a, std::span<const PackRequest> b) {
+  return std::ranges::equal(a, b, [](const PackRequest& x, const PackRequest& y) {
+    return x.input == y.input && x.id == y.id && x.bytes == y.bytes;
+  });
+}
+
+bool same_pairs(std::span<const InPlacePair> a, std::span<const InPlacePair> b) {
+  return std::ranges::equal(a, b, [](const InPlacePair& x, const InPlacePair& y) {
+    return x.output == y.output && x.input == y.input;
+  });
+}
+
+std::string types_of(const OpDesc& desc) {
+  std::string text;
+  for (const TensorType* input : desc.inputs) {
+    text += (text.empty() ? "" : ", ") + (input == nullptr ? "none" : input->to_string());
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<Selection> select(const OpDesc& desc, bool reference_only) {
+  Selection selection;
+  for (const Implementation* candidate : implementations()) {
+    if (candidate->op != desc.op) {
+      continue;
+    }
+    if (reference_only && !candidate->reference) {
+      continue;
+    }
+    if (const Support support = candidate->supported(desc); !support.ok()) {
+      selection.refused.push_back({std::string(candidate->name), std::string(support.reason)});
+      continue;
+    }
+    if (selection.accepted.empty()) {
+      selection.layouts = layouts_of(*candidate, desc);
+      selection.packs = packs_of(*candidate, desc);
+      selection.in_place = in_place_of(*candidate, desc);
+      selection.accepted.push_back(candidate);
+      continue;
+    }
+    if (candidate->reference) {
+      continue;  // a fast one applies on every processor
+    }
+    if (layouts_of(*candidate, desc) == selection.layouts &&
+        same_packs(packs_of(*candidate, desc), selection.packs) &&
+        same_pairs(in_place_of(*candidate, desc), selection.in_place)) {
+      selection.accepted.push_back(candidate);
+    }
+  }
+  if (selection.accepted.empty()) {
+    std::string reasons;
+    for (const Refusal& refusal : selection.refused) {
+      reasons += fmt::format(" {}: {}.", refusal.implementation, refusal.reason);
+    }
+    return fail(StatusCode::kUnimplemented, "No implementation of operator {} takes ({}).{}",
+                to_string(desc.op), types_of(desc), reasons);
+  }
+  return selection;
+}
+
+}  // namespace weir

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hal/software/software_command_buffer.h"
+
+namespace weir {
+namespace {
+
+Status fault(const StatusRecord& record, const std::string& label) {
+  Status status =
+      record.code == static_cast<int32_t>(StatusRecord::Code::kIndexOutOfRange)
+          ? Status(StatusCode::kOutOfRange,
+                   fmt::format("Step ({}) met an index ({}) in its data, and the axis has an extent of ({}).",
+                               record.step, record.operands[0], record.operands[1]))
+          : Status(StatusCode::kInternal,
+                   fmt::format("Step ({}) reports the fault ({}) with operands ({}, {}).", record.step,
+                               record.code, record.operands[0], record.operands[1]));
+  status.add_context(fmt::format("while running command buffer '{}'", label));
+  return status;
+}
+
+}  // namespace
+
+SoftwareCommandBuffer::SoftwareCommandBuffer(SoftwareDevice& device,
+                                             const CommandBufferDescriptor& descriptor, int32_t participants)
+    : CommandBuffer(descriptor.label, participants),
+      device_(&device),
+      recorder_(std::make_unique<Recorder>(device, descriptor, participants)),
+      counts_(recorder_->counts()),
+      parameter_bytes_(descriptor.parameter_bytes),
+      slots_(static_cast<size_t>(descriptor.slots)) {}
+
+Encoder& SoftwareCommandBuffer::encoder() {
+  if (recorder_ == nullptr) {
+    // Keeps the promise that a mistake is a value: it records into nothing, and seal refuses.
+    recorder_ =
+        std::make_unique<Recorder>(*device_, CommandBufferDescriptor{.label = label()}, participants());
+  }
+  return *recorder_;
+}
+
+Result<void> SoftwareCommandBuffer::seal(std::span<std::byte> storage) {
+  if (state() != CommandBufferState::kRecording) {
+    return fail(StatusCode::kFailedPrecondition,
+                "Command buffer '{}' is ({}), and only a (recording) one is sealed.", label(),
+                to_string(state()));
+  }
+  const Recorder& recording = *recorder_;
+  if (recording.mistake() != nullptr) {
+    return std::unexpected(*recording.mistake());
+  }
+  counts_ = recording.counts();
+  host_bytes_ = device_->command_buffer_bytes(counts_);
+  scratch_bytes_ = recording.scratch_bytes();
+  if (storage.empty() && host_bytes_ > 0) {
+    WEIR_ASSIGN(charge_, device_->memory().charge(MemoryCategory::kHost, host_bytes_, label()));
+    WEIR_ASSIGN(own_storage_,
+                HostMemory::allocate({.size = host_bytes_, .prefault = true, .label = label()}));
+    storage = {own_storage_.data(), static_cast<size_t>(host_bytes_)};
+  }
+  if (static_cast<int64_t>(storage.size()) < host_bytes_ ||
+      reinterpret_cast<uintptr_t>(storage.data()) % 64 != 0) {
+    return fail(
+        StatusCode::kInvalidArgument,
+        "Command buffer '{}' takes ({}) bytes aligned to (64), and the storage has ({}) bytes at ({}).",
+        label(), host_bytes_, storage.size(), static_cast<const void*>(storage.data()));
+  }
+  WEIR_TRY(seal_commands(recording, storage), "while sealing command buffer '{}'", label());
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    slots_[i].bytes = recording.slot_bytes()[i];
+    slots_[i].written = recording.slot_written()[i] != 0;
+    unbound_ += slots_[i].bytes >= 0 ? 1 : 0;
+  }
+  unbound_ += scratch_bytes_ > 0 ? 1 : 0;
+  unbound_ += parameter_bytes_ > 0 ? 1 : 0;
+  recorder_ = nullptr;
+  state_.store(CommandBufferState::kIdle, std::memory_order_release);
+  return {};
+}
+
+Result<void> SoftwareCommandBuffer::check_bindable(std::string_view what, const Buffer& buffer,
+                                                   int64_t offset, int64_t bytes) const {
+  if (state() != CommandBufferState::kIdle) {
+    return fail(StatusCode::kFailedPrecondition,
+                "Command buffer '{}' is busy ({}), and bindings change only while it is (idle).", label(),
+                to_string(state()));
+  }
+  if (&buffer.device() != device_.get()) {
+    return fail(StatusCode::kInvalidArgument,
+                "Buffer '{}', bound as {} of command buffer '{}', is of another device.", buffer.label(),
+                what, label());
+  }
+  const int64_t alignment = device_->info().binding_alignment;
+  if (offset < 0 || offset % alignment != 0) {
+    return fail(StatusCode::kInvalidArgument,
+                "Buffer '{}' is bound as {} at offset ({}), which is no multiple of ({}).", buffer.label(),
+                what, offset, alignment);
+  }
+  if (offset > buffer.size() || bytes > buffer.size() - offset) {
+    return fail(
+        StatusCode::kOutOfRange,
+        "Buffer '{}' has ({}) bytes, and as {} of command buffer '{}' it needs ({}) from offset ({}).",
+        buffer.label(), buffer.size(), what, label(), bytes, offset);
+  }
+  return {};
+}
+
+Result<void> SoftwareCommandBuffer::bind_scratch(Buffer& buffer, int64_t offset) {
+  WEIR_TRY(check_bindable("scratch", buffer, offset, scratch_bytes()));
+  std::byte* bytes = buffer.device_bytes();
+  if (reinterpret_cast<uintptr_t>(bytes + offset) % 64 != 0) {
+    return fail(StatusCode::kInvalidArgument,
+                "Buffer '{}' is bound as scratch at an address that is no multiple of (64).", buffer.label());
+  }
+  if (scratch_bytes_ > 0 && !scratch_) {
+    --unbound_;
+  }
+  scratch_ = Ref<Buffer>(&buffer);
+  scratch_bound(bytes == nullptr ? nullptr : bytes + offset);
+  return {};
+}
+
+Result<void> SoftwareCommandBuffer::bind_parameters(Buffer& buffer, int64_t offset) {
+  WEIR_TRY(check_bindable("parameters", buffer, offset, parameter_bytes_));
+  if (parameter_bytes_ > 0 && !parameters_) {
+    --unbound_;
+  }
+  parameters_ = Ref<Buffer>(&buffer);
+  std::byte* bytes = buffer.device_bytes();
+  parameters_bound(bytes == nullptr ? nullptr : bytes + offset);
+  return {};
+}
+
+Result<void> SoftwareCommandBuffer::bind_slot(int32_t index, Buffer& buffer, int64_t offset) {
+  if (index < 0 || static_cast<size_t>(index) >= slots_.size()) {
+    return fail(StatusCode::kOutOfRange, "Command buffer '{}' has ({}) slots, and none of number ({}).",
+                label(), slots_.size(), index);
+  }
+  Slot& slot = slots_[static_cast<size_t>(index)];
+  if (auto checked = check_bindable("a slot", buffer, offset, std::max<int64_t>(slot.bytes, 0)); !checked) {
+    return std::unexpected(std::move(checked).error().add_context(
+        fmt::format("while binding slot ({}) of '{}'", index, label())));
+  }
+  if (slot.written && buffer.read_only()) {
+    return fail(StatusCode::kPermissionDenied,
+                "Slot ({}) of command buffer '{}' is written, and buffer '{}' was imported read-only.", index,
+                label(), buffer.label());
+  }
+  if (slot.bytes >= 0 && !slot.buffer) {
+    --unbound_;
+  }
+  slot.buffer = Ref<Buffer>(&buffer);
+  std::byte* bytes = buffer.device_bytes();
+  slot_bound(index, bytes == nullptr ? nullptr : bytes + offset);
+  return {};
+}
+
+Result<void> SoftwareCommandBuffer::wait(std::chrono::nanoseconds timeout) {
+  std::unique_lock lock(mutex_);
+  const auto idle = [&] {
+    const CommandBufferState now = state();
+    return now == CommandBufferState::kIdle || now == CommandBufferState::kRecording;
+  };
+  if (timeout == kForever) {
+    idle_.wait(lock, idle);
+  } else if (!idle() && !idle_.wait_for(lock, timeout, idle)) {
+    return fail(StatusCode::kDeadlineExceeded, "Command buffer '{}' is still ({}) after ({}) ns.", label(),
+                to_string(state()), timeout.count());
+  }
+  if (error_) {
+    return std::unexpected(*error_);
+  }
+  return {};
+}
+
+Result<bool> SoftwareCommandBuffer::begin() {
+  CommandBufferState expected = CommandBufferState::kIdle;
+  if (!state_.compare_exchange_strong(expected, CommandBufferState::kPending, std::memory_order_acq_rel)) {
+    if (expected == CommandBufferState::kRecording) {
+      return fail(StatusCode::kFailedPrecondition, "Command buffer '{}' is submitted before it is sealed.",
+                  label());
+    }
+    return false;
+  }
+  if (unbound_ > 0) {
+    std::string missing = scratch_bytes_ > 0 && !scratch_ ? "scratch" : "parameters";
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i].bytes >= 0 && !slots_[i].buffer) {
+        missing = fmt::format("slot {}", i);
+        break;
+      }
+    }
+    abandon();
+    return fail(StatusCode::kFailedPrecondition,
+                "Command buffer '{}' is submitted with ({}) of its bindings missing: ({}).", label(),
+                unbound_, missing);
+  }
+  cancelled_.store(false, std::memory_order_relaxed);
+  return true;
+}
+
+Result<void> SoftwareCommandBuffer::run() {
+  state_.store(CommandBufferState::kRunning, std::memory_order_release);
+  record_.state.store(0, std::memory_order_relaxed);
+  WEIR_TRY(execute(record_), "while running command buffer '{}'", label());
+  if (record_.state.load(std::memory_order_acquire) != 0) {
+    return std::unexpected(fault(record_, label()));
+  }
+  return {};
+}
+
+void SoftwareCommandBuffer::abandon() {
+  const std::lock_guard lock(mutex_);
+  state_.store(CommandBufferState::kIdle, std::memory_order_release);
+  idle_.notify_all();
+}
+
+void SoftwareCommandBuffer::finish(Result<void> result) {
+  const std::lock_guard lock(mutex_);
+  if (result) {
+    error_.reset();
+  } else {
+    error_ = std::move(result).error();
+  }
+  state_.store(CommandBufferState::kIdle, std::memory_order_release);
+  idle_.notify_all();
+}
+
+}  // namespace weir

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lock order: an event tells its observers without holding its own lock, so the queue's may be taken then;
+// the queue asks and registers with events while it holds its own.
+#include "hal/software/software_queue.h"
+
+#include <algorithm>
+
+#if defined(__linux__)
+#include <pthread.h>
+#endif
+
+namespace weir {
+
+void SoftwareQueue::Observer::on_reached() {
+  const std::lock_guard lock(queue->mutex_);
+  waiting = false;
+  if (--entry->unmet == 0) {
+    queue->work_.notify_one();
+  }
+}
+
+SoftwareQueue::SoftwareQueue(SoftwareDevice& device, const QueueDescriptor& descriptor)
+    : Queue(descriptor.label), device_(&device), entries_(static_cast<size_t>(descriptor.max_in_flight)) {
+  for (Entry& entry : entries_) {
+    for (Observer& observer : entry.observers) {
+      observer.queue = this;
+      observer.entry = &entry;
+    }
+  }
+  for (int32_t i = 0; i < descriptor.lanes; ++i) {
+    lanes_.emplace_back([this] {
+#if defined(__linux__)
+      pthread_setname_np(pthread_self(), "weir-queue");
+#endif
+      serve();
+    });
+  }
+}
+
+SoftwareQueue::~SoftwareQueue() {
+  {
+    std::unique_lock lock(mutex_);
+    ending_ = true;
+    // What still waits for events would wait for ever if their producers wait for us: it ends as cancelled.
+    for (Entry& entry : entries_) {
+      if (entry.state != State::kPending) {
+        continue;
+      }
+      for (Observer& observer : entry.observers) {
+        if (observer.waiting) {
+          const size_t index = static_cast<size_t>(&observer - entry.observers.data());
+          if (entry.waits[index].event->forget(observer)) {
+            observer.waiting = false;
+            --entry.unmet;
+            entry.abandoned = true;
+          }
+        }
+      }
+    }
+    work_.notify_all();
+    space_.wait(lock, [&] { return stats_.in_flight == 0 && handlers_ == 0; });
+    work_.notify_all();
+  }
+  for (std::thread& lane : lanes_) {
+    lane.join();
+  }
+}
+
+Result<void> SoftwareQueue::check(const SubmitDescriptor& submission) const {
+  if (submission.waits.size() > kMaxEventsPerSubmission ||
+      submission.signals.size() > kMaxEventsPerSubmission) {
+    return fail(StatusCode::kInvalidArgument,
+                "A submission to queue '{}' has ({}) waits and ({}) signals, and the most are ({}) of each.",
+                label(), submission.waits.size(), submission.signals.size(), kMaxEventsPerSubmission);
+  }
+  const auto null = [](const EventPoint& point) { return point.event == nullptr; };
+  if (std::ranges::any_of(submission.waits, null) || std::ranges::any_of(submission.signals, null)) {
+    return fail(StatusCode::kInvalidArgument, "A submission to queue '{}' names a null event.", label());
+  }
+  if (submission.command_buffer != nullptr && &submission.command_buffer->device() != device_.get()) {
+    return fail(StatusCode::kInvalidArgument, "Command buffer '{}' is of another device than queue '{}'.",
+                submission.command_buffer->label(), label());
+  }
+  return {};
+}
+
+SoftwareQueue::Entry* SoftwareQueue::free_entry() {
+  for (Entry& entry : entries_) {
+    if (entry.state == State::kFree) {
+      return &entry;
+    }
+  }
+  return nullptr;
+}
+
+SoftwareQueue::Entry* SoftwareQueue::ready_entry() {
+  Entry* oldest = nullptr;
+  for (Entry& entry : entries_) {
+    if (entry.state == State::kPending && entry.unmet == 0 &&
+        (oldest == nullptr || entry.sequence < oldest->sequence)) {
+      oldest = &entry;
+    }
+  }
+  return oldest;
+}
+
+Result<SubmitAnswer> SoftwareQueue::submit(const SubmitDescriptor& submission) {
+  WEIR_TRY(check(submission));
+  auto* commands = static_cast<SoftwareCommandBuffer*>(submission.command_buffer);
+  if (commands != nullptr) {
+    WEIR_ASSIGN(const bool begun, commands->begin());
+    if (!begun) {
+      return SubmitAnswer::kBusy;
+    }
+  }
+
+  std::unique_lock lock(mutex_);
+  Entry* entry = free_entry();
+  if (entry == nullptr) {
+    if (submission.on_full == OnFull::kWouldBlock) {
+      lock.unlock();
+      if (commands != nullptr) {
+        commands->abandon();
+      }
+      return SubmitAnswer::kWouldBlock;
+    }
+    space_.wait(lock, [&] { return (entry = free_entry()) != nullptr; });
+  }
+  entry->sequence = next_sequence_++;
+  entry->commands = Ref<SoftwareCommandBuffer>(commands);
+  entry->wait_count = static_cast<int32_t>(submission.waits.size());
+  entry->signal_count = static_cast<int32_t>(submission.signals.size());
+  for (size_t i = 0; i < submission.signals.size(); ++i) {
+    entry->signals[i] = {Ref<Event>(submission.signals[i].event), submission.signals[i].value};
+  }
+  entry->on_complete = submission.on_complete;
+  entry->abandoned = false;
+  entry->unmet = 0;
+  for (size_t i = 0; i < submission.waits.size(); ++i) {
+    const EventPoint& point = submission.waits[i];
+    entry->waits[i] = {Ref<Event>(point.event), point.value};
+    // on_reached takes our lock, so it cannot count before we have.
+    entry->observers[i].waiting = point.event->observe(point.value, entry->observers[i]);
+    entry->unmet += entry->observers[i].waiting ? 1 : 0;
+  }
+  ++stats_.submitted;
+  ++stats_.in_flight;
+  stats_.most_in_flight = std::max(stats_.most_in_flight, stats_.in_flight);
+  if (entry->unmet == 0 && submission.may_run_inline && device_->info().capabilities.inline_execution) {
+    entry->state = State::kRunning;
+    lock.unlock();
+    execute(*entry);
+    return SubmitAnswer::kCompleted;
+  }
+  entry->state = State::kPending;
+  if (entry->unmet == 0) {
+    work_.notify_one();
+  }
+  return SubmitAnswer::kQueued;
+}
+
+void SoftwareQueue::execute(Entry& entry) {
+  Result<void> result;
+  for (int32_t i = 0; i < entry.wait_count && result; ++i) {
+    const Point& point = entry.waits[static_cast<size_t>(i)];
+    if (auto reached = point.event->wait(point.value, std::chrono::nanoseconds(0)); !reached) {
+      result = std::unexpected(std::move(reached).error());
+    }
+  }
+  if (result && entry.abandoned) {
+    result = fail(StatusCode::kCancelled, "Queue '{}' ended before the events of a submission were reached.",
+                  label());
+  }
+  if (entry.commands) {
+    if (result) {
+      result = entry.commands->run();
+    }
+    // Idle before anybody hears of it, so that whoever hears may bind and submit.
+    entry.commands->finish(result);
+  }
+  for (int32_t i = 0; i < entry.signal_count; ++i) {
+    const Point& point = entry.signals[static_cast<size_t>(i)];
+    // A value that is not above the current one can only be a second producer's, which has told its waiters
+    // already.
+    if (result) {
+      (void)point.event->signal(point.value);
+    } else {
+      (void)point.event->fail(point.value, result.error());
+    }
+  }
+  const CompletionHandler handler = entry.on_complete;
+  // Dropping the last references may do anything, so not under the lock.
+  entry.commands = nullptr;
+  for (int32_t i = 0; i < entry.wait_count; ++i) {
+    entry.waits[static_cast<size_t>(i)].event = nullptr;
+  }
+  for (int32_t i = 0; i < entry.signal_count; ++i) {
+    entry.signals[static_cast<size_t>(i)].event = nullptr;
+  }
+  {
+    // The handler may submit, so this entry must be free before; the queue counts as busy until it has
+    // returned.
+    const std::lock_guard lock(mutex_);
+    entry.state = State::kFree;
+    handlers_ += handler.function != nullptr ? 1 : 0;
+    --stats_.in_flight;
+    ++stats_.completed;
+    stats_.failed += result ? 0 : 1;
+    space_.notify_all();
+  }
+  if (handler.function != nullptr) {
+    handler.function(handler.user, result ? nullptr : &result.error());
+    const std::lock_guard lock(mutex_);
+    --handlers_;
+    space_.notify_all();
+  }
+}
+
+void SoftwareQueue::serve() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    Entry* entry = nullptr;
+    work_.wait(lock, [&] {
+      entry = ready_entry();
+      return entry != nullptr || (ending_ && stats_.in_flight == 0);
+    });
+    if (entry == nullptr) {
+      return;
+    }
+    entry->state = State::kRunning;
+    lock.unlock();
+    execute(*entry);
+    lock.lock();
+  }
+}
+
+void SoftwareQueue::wait_idle() {
+  std::unique_lock lock(mutex_);
+  space_.wait(lock, [&] { return stats_.in_flight == 0 && handlers_ == 0; });
+}
+
+QueueStats SoftwareQueue::stats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+}  // namespace weir

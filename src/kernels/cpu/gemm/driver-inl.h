@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs the tiles of a GemmProblem: per-target code, see targets.h.
+//
+// A participant's range of grid tiles is cut into rectangles (whole column blocks where it can), each
+// rectangle into blocks of at most `block_tiles` micro-tiles. A block makes one pass over its columns a K
+// block:
+//
+//   for each K block, for each group of columns (its part of B stays in L1/L2), for each micro-tile (A
+//   streams)
+//
+// so B is read once a block. Where K has several blocks the sums wait in C.
+#include "kernels/cpu/elementwise/tile-inl.h"
+#include "kernels/cpu/gemm/tile-inl.h"
+
+#if defined(WEIR_KERNELS_CPU_GEMM_DRIVER_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef WEIR_KERNELS_CPU_GEMM_DRIVER_INL_H_
+#undef WEIR_KERNELS_CPU_GEMM_DRIVER_INL_H_
+#else
+#define WEIR_KERNELS_CPU_GEMM_DRIVER_INL_H_
+#endif
+
+#include <cstring>
+
+#include "kernels/cpu/gemm/problem.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weir::HWY_NAMESPACE {
+
+// Where the operands of one batch lie.
+struct GemmOperands {
+  const float* a = nullptr;
+  const float* b = nullptr;
+  const float* bias = nullptr;
+  float* c = nullptr;
+  const float* extra[kGemmMaxExtras] = {};
+};
+
+// Pointers to the rows of a block, and the runs of its micro-tiles, in scratch.
+struct GemmTables {
+  const float** a = nullptr;  // the first tap's, also where it lies outside
+  float** c = nullptr;
+  const float** extra[kGemmMaxExtras] = {};
+  const float** taps = nullptr;  // [tap][row], for micro-tiles that meet the border
+  GemmRun* runs = nullptr;       // [tile][…]
+  int32_t* run_begin = nullptr;  // [tile][tap]: the first run of that tap or a later one; taps + 1 a tile
+};
+
+//   GemmDriver(problem, invocation).run();
+class GemmDriver {
+ public:
+  GemmDriver(const GemmProblem& problem, const CpuInvocation& invocation)
+      : problem_(problem), invocation_(invocation), scratch_(invocation.scratch) {
+    if (problem.padded) {
+      zeros_ = reinterpret_cast<float*>(scratch_ + problem.zeros_offset);
+      std::memset(scratch_ + problem.zeros_offset, 0, static_cast<size_t>(problem.k) * sizeof(float));
+    }
+    const int64_t rows = problem.block_tiles * problem.tile_rows;
+    auto* pointers = reinterpret_cast<const float**>(scratch_ + problem.rows_offset);
+    tables_.a = pointers;
+    tables_.c = const_cast<float**>(pointers + rows);
+    for (int e = 0; e < problem.extra_count; ++e) tables_.extra[e] = pointers + (2 + e) * rows;
+    tables_.taps = pointers + (2 + problem.extra_count) * rows;
+    tables_.runs = reinterpret_cast<GemmRun*>(scratch_ + problem.runs_offset);
+    tables_.run_begin = reinterpret_cast<int32_t*>(tables_.runs + problem.block_tiles * problem.taps);
+  }
+
+  void run() {
+    const int64_t per_batch = problem_.column_blocks * problem_.row_blocks;
+    int64_t tile = invocation_.tile_begin;
+    while (tile < invocation_.tile_end) {
+      const int64_t batch = tile / per_batch;
+      const int64_t first = tile % per_batch;
+      const int64_t last = HWY_MIN(per_batch, first + invocation_.tile_end - tile);
+      set_batch(batch);
+      run_batch(first, last);
+      tile += last - first;
+    }
+  }
+
+ private:
+  // Grid tiles [first, last) of the batch: at most a part of a column block, whole ones, a part.
+  void run_batch(int64_t first, int64_t last) {
+    const int64_t height = problem_.row_blocks;
+    while (first < last) {
+      const int64_t column = first / height;
+      const int64_t row = first % height;
+      if (row == 0 && last - first >= height) {
+        const int64_t whole = (last - first) / height;
+        run_rectangle(column, column + whole, 0, height);
+        first += whole * height;
+      } else {
+        const int64_t rows = HWY_MIN(height - row, last - first);
+        run_rectangle(column, column + 1, row, row + rows);
+        first += rows;
+      }
+    }
+  }
+
+  void run_rectangle(int64_t column_begin, int64_t column_end, int64_t row_begin, int64_t row_end) {
+    const int64_t begin = column_begin * problem_.column_block;
+    const int64_t end =
+        column_end == problem_.column_blocks ? problem_.columns : column_end * problem_.column_block;
+    const int64_t tile_end = HWY_MIN(row_end * problem_.row_block, problem_.tile_count);
+    for (int64_t tile = row_begin * problem_.row_block; tile < tile_end; tile += problem_.block_tiles) {
+      run_block(tile, HWY_MIN(tile + problem_.block_tiles, tile_end), begin, end);
+    }
+  }
+
+  int64_t first_row(int64_t tile) const { return tile * problem_.row_count / problem_.tile_count; }
+
+  void set_batch(int64_t batch) {
+    const auto binding = [this](int32_t index) {
+      return reinterpret_cast<float*>(invocation_.bindings[static_cast<size_t>(index)]);
+    };
+    operands_.a = binding(problem_.a_binding);
+    operands_.b = binding(problem_.b_binding);
+    operands_.bias = problem_.bias_binding < 0 ? nullptr : binding(problem_.bias_binding);
+    operands_.c = binding(problem_.c_binding);
+    for (int e = 0; e < problem_.extra_count; ++e) operands_.extra[e] = binding(problem_.extras[e].binding);
+    for (int i = problem_.batch_axes - 1; i >= 0; --i) {
+      const GemmAxis& axis = problem_.batches[i];
+      const int64_t index = batch % axis.extent;
+      batch /= axis.extent;
+      operands_.a += index * axis.a;
+      operands_.b += index * axis.b;
+      if (operands_.bias != nullptr) operands_.bias += index * axis.bias;
+      operands_.c += index * axis.c;
+      for (int e = 0; e < problem_.extra_count; ++e) operands_.extra[e] += index * axis.extra[e];
+    }
+    if (problem_.packs_b) pack_b();
+  }
+
+  // The batch's B, a plain matrix, in panels.
+  void pack_b() {
+    float* panels = reinterpret_cast<float*>(scratch_ + problem_.panels_offset);
+    for (int64_t column = 0; column < problem_.columns; column += kPanelWidth) {
+      pack_panel(operands_.b + column * problem_.b_column, HWY_MIN(problem_.columns - column, kPanelWidth),
+                 panels);
+      panels += problem_.panel_stride;
+    }
+    operands_.b = reinterpret_cast<const float*>(scratch_ + problem_.panels_offset);
+  }
+
+  void pack_panel(const float* from, int64_t columns, float* to) const {
+    const GemmTag d;
+    const int64_t k = problem_.k;
+    if (problem_.b_column == 1) {
+      for (int64_t i = 0; i < k; ++i, from += problem_.b_row, to += kPanelWidth) {
+        for (int64_t j = 0; j < kPanelWidth; j += kLanes) {
+          const int64_t count = HWY_MIN(HWY_MAX(columns - j, int64_t{0}), kLanes);
+          hn::Store(
+              count == kLanes ? hn::LoadU(d, from + j) : load_n(d, from + j, static_cast<size_t>(count)), d,
+              to + j);
+        }
+      }
+      return;
+    }
+    // Along k the matrix may be dense (a transposed view): four columns' vectors of four steps, transposed.
+    const hn::FixedTag<float, 4> d4;
+    for (int64_t j = 0; j < kPanelWidth; j += 4) {
+      int64_t i = 0;
+      if (problem_.b_row == 1 && j + 4 <= columns) {
+        const float* p = from + j * problem_.b_column;
+        const int64_t s = problem_.b_column;
+        for (; i + 4 <= k; i += 4) {
+          const auto v0 = hn::LoadU(d4, p + i);
+          const auto v1 = hn::LoadU(d4, p + s + i);
+          const auto v2 = hn::LoadU(d4, p + 2 * s + i);
+          const auto v3 = hn::LoadU(d4, p + 3 * s + i);
+          const auto a = hn::InterleaveLower(d4, v0, v2);  // v0₀ v2₀ v0₁ v2₁
+          const auto b = hn::InterleaveUpper(d4, v0, v2);
+          const auto c = hn::InterleaveLower(d4, v1, v3);
+          const auto e = hn::InterleaveUpper(d4, v1, v3);
+          float* q = to + i * kPanelWidth + j;
+          hn::StoreU(hn::InterleaveLower(d4, a, c), d4, q);
+          hn::StoreU(hn::InterleaveUpper(d4, a, c), d4, q + kPanelWidth);
+          hn::StoreU(hn::InterleaveLower(d4, b, e), d4, q + 2 * kPanelWidth);
+          hn::StoreU(hn::InterleaveUpper(d4, b, e), d4, q + 3 * kPanelWidth);
+        }
+      }
+      for (; i < k; ++i) {
+        for (int64_t l = j; l < j + 4; ++l) {
+          to[i * kPanelWidth + l] = l < columns ? from[i * problem_.b_row + l * problem_.b_column] : 0;
+        }
+      }
+    }
+  }
+
+  // Row pointers of micro-tiles [begin, end), and their runs.
+  void make_tables(int64_t begin, int64_t end) {
+    const int64_t row_begin = first_row(begin);
+    const int64_t row_end = first_row(end);
+    const int axes = problem_.row_axes;
+    const GemmWindow& window = problem_.window;
+    int64_t index[kGemmMaxAxes];
+    int64_t rest = row_begin;
+    for (int i = axes - 1; i >= 0; --i) {
+      index[i] = rest % problem_.rows[i].extent;
+      rest /= problem_.rows[i].extent;
+    }
+    const int64_t capacity = problem_.block_tiles * problem_.tile_rows;
+    int64_t tile = begin;
+    int64_t tile_begin = row_begin;
+    bool inside = true;  // every tap of the micro-tile's rows so far lies in the image
+    for (int64_t row = row_begin; row < row_end;) {
+      // The stretch along the innermost axis, within a micro-tile.
+      const int64_t tile_stop = first_row(tile + 1);
+      const GemmAxis& inner = problem_.rows[axes - 1];
+      const int64_t count = HWY_MIN(tile_stop - row, inner.extent - index[axes - 1]);
+      int64_t a = 0;
+      int64_t c = 0;
+      for (int i = 0; i < axes; ++i) {
+        a += index[i] * problem_.rows[i].a;
+        c += index[i] * problem_.rows[i].c;
+      }
+      const int64_t at = row - row_begin;
+      int64_t y = 0;
+      int64_t x = 0;
+      if (problem_.windowed) {
+        y = index[axes - 2] * window.stride[0] - window.pad[0];
+        x = index[axes - 1] * window.stride[1] - window.pad[1];
+        a += y * window.a[0] + x * window.a[1];
+      }
+      const int64_t a_step = problem_.windowed ? window.stride[1] * window.a[1] : inner.a;
+      for (int64_t i = 0; i < count; ++i) {
+        tables_.a[at + i] = operands_.a + (a + i * a_step);
+        tables_.c[at + i] = operands_.c + (c + i * inner.c);
+      }
+      for (int e = 0; e < problem_.extra_count; ++e) {
+        int64_t offset = 0;
+        for (int i = 0; i < axes; ++i) offset += index[i] * problem_.rows[i].extra[e];
+        for (int64_t i = 0; i < count; ++i) {
+          tables_.extra[e][at + i] = operands_.extra[e] + (offset + i * inner.extra[e]);
+        }
+      }
+      if (problem_.padded) {
+        const int64_t x_last = x + (count - 1) * window.stride[1];
+        const bool here = y >= 0 && x >= 0 &&
+                          y + (window.kernel[0] - 1) * window.dilation[0] < window.input[0] &&
+                          x_last + (window.kernel[1] - 1) * window.dilation[1] < window.input[1];
+        if (!here && inside) {
+          // The first rows of the micro-tile too need a pointer a tap.
+          inside = false;
+          for (int64_t tap = 0; tap < problem_.taps; ++tap) {
+            const int64_t offset = tap_offset(tap);
+            for (int64_t i = tile_begin - row_begin; i < at; ++i) {
+              tables_.taps[tap * capacity + i] = tables_.a[i] + offset;
+            }
+          }
+        }
+        if (!inside) {
+          border_pointers(at, count, y, x, capacity);
+        }
+      }
+      row += count;
+      if (row == tile_stop) {
+        make_runs(tile - begin, tile_begin - row_begin, row - row_begin, inside, capacity);
+        ++tile;
+        tile_begin = row;
+        inside = true;
+      }
+      index[axes - 1] += count;
+      for (int i = axes - 1; i > 0 && index[i] == problem_.rows[i].extent; --i) {
+        index[i] = 0;
+        ++index[i - 1];
+      }
+    }
+  }
+
+  int64_t tap_offset(int64_t tap) const {
+    const GemmWindow& window = problem_.window;
+    return tap / window.kernel[1] * window.dilation[0] * window.a[0] +
+           tap % window.kernel[1] * window.dilation[1] * window.a[1];
+  }
+
+  // For `count` rows from `at`, pixels next to each other whose first tap lies at (y, x): a pointer a tap.
+  void border_pointers(int64_t at, int64_t count, int64_t y, int64_t x, int64_t capacity) {
+    const GemmWindow& window = problem_.window;
+    int64_t tap = 0;
+    for (int64_t ky = 0; ky < window.kernel[0]; ++ky) {
+      const int64_t yy = y + ky * window.dilation[0];
+      const bool row_inside = yy >= 0 && yy < window.input[0];
+      for (int64_t kx = 0; kx < window.kernel[1]; ++kx, ++tap) {
+        const int64_t offset = tap_offset(tap);
+        const float** pointers = tables_.taps + tap * capacity + at;
+        int64_t xx = x + kx * window.dilation[1];
+        for (int64_t i = 0; i < count; ++i, xx += window.stride[1]) {
+          pointers[i] = row_inside && xx >= 0 && xx < window.input[1] ? tables_.a[at + i] + offset : zeros_;
+        }
+      }
+    }
+  }
+
+  // The runs of one micro-tile, rows [begin, end) of the block; a tap that is outside for all of them is left
+  // out.
+  void make_runs(int64_t tile, int64_t begin, int64_t end, bool inside, int64_t capacity) {
+    GemmRun* runs = tables_.runs + tile * problem_.taps;
+    int32_t* run_begin = tables_.run_begin + tile * (problem_.taps + 1);
+    int32_t count = 0;
+    for (int64_t tap = 0; tap < problem_.taps; ++tap) {
+      run_begin[tap] = count;
+      const int64_t b_offset = tap * problem_.k * kPanelWidth;
+      if (inside) {
+        runs[count++] = {tables_.a + begin, problem_.windowed ? tap_offset(tap) : 0, b_offset};
+        continue;
+      }
+      const float* const* rows = tables_.taps + tap * capacity;
+      bool any = false;
+      for (int64_t i = begin; i < end; ++i) any |= rows[i] != zeros_;
+      if (any) runs[count++] = {rows + begin, 0, b_offset};
+    }
+    run_begin[problem_.taps] = count;
+  }
+
+  // Micro-tiles [begin, end), columns [column_begin, column_end).
+  void run_block(int64_t begin, int64_t end, int64_t column_begin, int64_t column_end) {
+    make_tables(begin, end);
+    const int64_t vector_end = (column_end - column_begin + kLanes - 1) / kLanes;
+    GemmTile tile;
+    tile.panel_stride = problem_.panel_stride;
+    for (int64_t tap = 0; tap < problem_.taps; tap += problem_.tap_block) {
+      const int64_t tap_end = HWY_MIN(tap + problem_.tap_block, problem_.taps);
+      for (int64_t k = 0;; k += problem_.k_block) {
+        const int64_t length = HWY_MIN(problem_.k_block, problem_.k - k);
+        const bool first = tap == 0 && k == 0;
+        const bool last = tap_end == problem_.taps && k + length >= problem_.k;
+        tile.run_length = length;
+        tile.k_offset = k;
+        tile.accumulate = !first;
+        int vectors = 0;
+        for (int64_t v = 0; v < vector_end; v += vectors) {
+          vectors = kMaxTileVectors == 3 && vector_end - v == 3
+                        ? 3
+                        : static_cast<int>(HWY_MIN(vector_end - v, int64_t{2}));
+          const int64_t column = column_begin + v * kLanes;
+          tile.column = column;
+          tile.columns = HWY_MIN(column_end - column, vectors * kLanes);
+          tile.b = operands_.b + column / kPanelWidth * problem_.panel_stride + column % kPanelWidth;
+          tile.bias = operands_.bias == nullptr ? nullptr : operands_.bias + column;
+          const float* ahead = nullptr;
+          if (problem_.prefetches) ahead = next_b(tile, tap, k, vectors, v + vectors < vector_end);
+          for (int64_t t = begin; t < end; ++t) {
+            run_tile_at(tile, t - begin, first_row(t) - first_row(begin), first_row(t + 1) - first_row(t),
+                        tap, tap_end, vectors, last, ahead, end - begin);
+          }
+        }
+        if (k + length >= problem_.k) break;
+      }
+    }
+  }
+
+  // The part of B that the pass after the one over `tile` reads.
+  const float* next_b(const GemmTile& tile, int64_t tap, int64_t k, int vectors, bool more_columns) const {
+    const int64_t offset = (tap * problem_.k + k) * kPanelWidth;
+    if (more_columns) return tile.b + offset + vectors * kLanes / kPanelWidth * problem_.panel_stride;
+    return tile.b + offset + problem_.k_block * problem_.tap_block * kPanelWidth;
+  }
+
+  HWY_INLINE void run_tile_at(GemmTile& tile, int64_t t, int64_t row, int64_t rows, int64_t tap,
+                              int64_t tap_end, int vectors, bool last, const float* ahead, int64_t tiles) {
+    const GemmRun* runs = tables_.runs + t * problem_.taps;
+    const int32_t* run_begin = tables_.run_begin + t * (problem_.taps + 1);
+    tile.runs = runs + run_begin[tap];
+    tile.run_count = tile.run_length > 0 ? run_begin[tap_end] - run_begin[tap] : 0;
+    tile.c = tables_.c + row;
+    tile.prefetch_lines = 0;
+    if (ahead != nullptr) {
+      // Each micro-tile fetches its share, a line a step and panel being all of it.
+      tile.prefetch_lines = (16 + tiles - 1) / tiles;
+      const int64_t share = tile.run_count * ((tile.run_length + 15) / 16) * tile.prefetch_lines * 16;
+      tile.prefetch[0] = reinterpret_cast<const char*>(ahead + t * share);
+      tile.prefetch[1] = vectors * kLanes > kPanelWidth
+                             ? reinterpret_cast<const char*>(ahead + problem_.panel_stride + t * share)
+                             : tile.prefetch[0];
+    }
+    tile.residual = nullptr;
+    tile.bounded = false;
+    const GemmTileFunction function = gemm_tile_function(rows, vectors);
+    if (!last) {
+      function(tile);
+      return;
+    }
+    if (problem_.finish == GemmFinish::kStore) {
+      if (problem_.residual >= 0) tile.residual = tables_.extra[problem_.residual] + row;
+      tile.bounded = problem_.bounded;
+      tile.low = problem_.low;
+      tile.high = problem_.high;
+      function(tile);
+      return;
+    }
+    function(tile);
+    finish_with_program(tile, row, rows);
+  }
+
+  // The tile program over the micro-tile's result, which the micro-kernel has just stored.
+  void finish_with_program(const GemmTile& tile, int64_t row, int64_t rows) {
+    const int64_t columns = tile.columns;
+    const int64_t elements = rows * columns;
+    const int64_t capacity = problem_.tile_rows * 48;
+    std::byte* memory = scratch_ + problem_.tile_offset;
+    float* values = reinterpret_cast<float*>(memory);
+    std::byte* registers_memory = memory + (1 + problem_.extra_count) * capacity * int64_t{sizeof(float)};
+    TileRegisters registers(problem_.code, registers_memory, capacity);
+    registers.operands[0] = {reinterpret_cast<const std::byte*>(values), true};
+    for (int64_t i = 0; i < rows; ++i) {
+      copy_row(tile.c[i] + tile.column, 1, columns, values + i * columns);
+    }
+    for (int e = 0; e < problem_.extra_count; ++e) {
+      float* extra = values + (1 + e) * capacity;
+      const int64_t stride = problem_.extras[e].column;
+      for (int64_t i = 0; i < rows; ++i) {
+        copy_row(tables_.extra[e][row + i] + tile.column * stride, stride, columns, extra + i * columns);
+      }
+      registers.operands[1 + e] = {reinterpret_cast<const std::byte*>(extra), true};
+    }
+    run_tile(problem_.code, registers, reinterpret_cast<std::byte*>(values), elements);
+    for (int64_t i = 0; i < rows; ++i) {
+      copy_row(values + i * columns, 1, columns, tile.c[i] + tile.column);
+    }
+  }
+
+  static HWY_INLINE void copy_row(const float* from, int64_t stride, int64_t count, float* to) {
+    const GemmTag d;
+    if (stride == 1) {
+      int64_t i = 0;
+      for (; i + kLanes <= count; i += kLanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+      if (i < count) {
+        store_n(load_n(d, from + i, static_cast<size_t>(count - i)), d, to + i,
+                static_cast<size_t>(count - i));
+      }
+      return;
+    }
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i * stride];
+  }
+
+  const GemmProblem& problem_;
+  const CpuInvocation& invocation_;
+  std::byte* scratch_;
+  float* zeros_ = nullptr;
+  GemmTables tables_;
+  GemmOperands operands_;
+};
+
+}  // namespace weir::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard

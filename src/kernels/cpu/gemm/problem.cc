@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Blocking, grid and epilogue of matrix products and convolutions.
+#include "kernels/cpu/gemm/problem.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/checked.h"
+#include "kernels/cpu/gemm/tile.h"
+
+namespace weir {
+namespace {
+
+// Steps of K that a pass over B keeps: 32 columns of them are 64 KiB, which stay in the second-level cache
+// next to the rows of A.
+constexpr int64_t kBlockSteps = 512;
+// Micro-tiles that share such a pass: with 10 rows each, a 14 × 14 image.
+constexpr int64_t kBlockTiles = 20;
+// Bytes of row pointers a block may take; kernels with many taps get smaller blocks.
+constexpr int64_t kPointerBytes = 48 * 1024;
+// B is fetched ahead where it will not stay in the second-level cache.
+constexpr int64_t kPrefetchBytes = 384 * 1024;
+// The grid: enough tiles for 16 threads to balance, none below about 1 µs.
+constexpr int64_t kGridTiles = 64;
+constexpr int64_t kLeastOperations = 150'000;
+
+constexpr int64_t kWidestTile = 48;  // columns
+
+bool is_epilogue_input(const Epilogue& epilogue, int operand) {
+  return operand < epilogue.input_count();
+}
+
+// The result, or the result plus an extra (either order): the extra's number, −1 for none; nothing where it
+// is something else.
+std::optional<int> residual_of(const Epilogue& epilogue, const TileInstruction& instruction) {
+  if (instruction.op != ScalarOp::kAdd) return std::nullopt;
+  const int a = instruction.operands[0];
+  const int b = instruction.operands[1];
+  if (!is_epilogue_input(epilogue, a) || !is_epilogue_input(epilogue, b)) return std::nullopt;
+  if (a == 0 && b > 0) return b - 1;
+  if (b == 0 && a > 0) return a - 1;
+  return std::nullopt;
+}
+
+// Recognises [add residual] [relu | clip].
+bool fuse_in_registers(GemmProblem& problem, const Epilogue& epilogue) {
+  const auto instructions = epilogue.instructions();
+  size_t next = 0;
+  int value = 0;
+  if (next < instructions.size()) {
+    if (const auto residual = residual_of(epilogue, instructions[next])) {
+      // The micro-kernel reads it in vectors.
+      if (problem.extras[*residual].column != 1) return false;
+      problem.residual = *residual;
+      value = epilogue.input_count() + static_cast<int>(next);
+      ++next;
+    }
+  }
+  if (next < instructions.size()) {
+    const TileInstruction& instruction = instructions[next];
+    if (instruction.operands[0] != value) return false;
+    if (instruction.op == ScalarOp::kRelu) {
+      problem.low = 0;
+      problem.high = std::numeric_limits<float>::infinity();
+    } else if (instruction.op == ScalarOp::kClip) {
+      problem.low = static_cast<float>(instruction.value[0]);
+      problem.high = static_cast<float>(instruction.value[1]);
+    } else {
+      return false;
+    }
+    problem.bounded = true;
+    ++next;
+  }
+  return next == instructions.size();
+}
+
+}  // namespace
+
+Support supports_gemm_epilogue(const OpDesc& desc) {
+  const Epilogue* epilogue = epilogue_of(*desc.attributes);
+  if (epilogue == nullptr || epilogue->empty()) return {};
+  for (const ElementType type : epilogue->input_types()) {
+    if (type != ElementType::kFloat32) return {"an operand of the epilogue is not float32"};
+  }
+  if (epilogue->result_type() != ElementType::kFloat32) return {"the epilogue's result is not float32"};
+  return supports_tile_program(*epilogue);
+}
+
+void add_epilogue(GemmProblem& problem, const ConcreteOp& op, const GemmAxisMap& map) {
+  const Epilogue* epilogue = epilogue_of(*op.attributes);
+  if (epilogue == nullptr || epilogue->empty()) return;
+  const TensorSpec& output = op.outputs[0];
+  problem.extra_count = epilogue->input_count() - 1;
+  for (int e = 0; e < problem.extra_count; ++e) {
+    const TensorSpec& extra = op.inputs[kFixedOperands + e];
+    // Its stride along an axis of the output: aligned at the last axis, 0 where it is broadcast.
+    const auto stride = [&](int axis) {
+      const int own = axis - (output.rank - extra.rank);
+      return own < 0 || extra.shape[own] == 1 ? int64_t{0} : extra.strides[own];
+    };
+    problem.extras[e].binding = kFixedOperands + e;
+    problem.extras[e].column = stride(map.column_axis);
+    if (problem.columns == 1) problem.extras[e].column = 1;
+    for (int i = 0; i < problem.row_axes; ++i) problem.rows[i].extra[e] = stride(map.row_axis[i]);
+    for (int i = 0; i < problem.batch_axes; ++i) {
+      problem.batches[i].extra[e] = stride(map.batch_axis[i]) * map.batch_step[i];
+    }
+  }
+  if (!fuse_in_registers(problem, *epilogue)) {
+    problem.residual = -1;
+    problem.bounded = false;
+    problem.finish = GemmFinish::kProgram;
+    problem.code = make_tile_code(*epilogue);
+  }
+}
+
+int64_t gemm_tile_rows(Isa isa, int64_t columns) {
+  switch (isa) {
+    case Isa::kAvx512: {
+      const int64_t panels = ceil_div(columns, kPanelWidth);
+      return panels >= 3 && panels % 2 == 1 ? 8 : 10;
+    }
+    case Isa::kAvx2:
+      return 6;
+    case Isa::kBaseline:
+      break;
+  }
+  return 4;
+}
+
+void finish_problem(GemmProblem& problem, Isa isa) {
+  problem.panel_stride = kPanelWidth * problem.taps * problem.k;
+  problem.row_count = 1;
+  for (int i = 0; i < problem.row_axes; ++i) problem.row_count *= problem.rows[i].extent;
+  problem.batch_count = 1;
+  for (int i = 0; i < problem.batch_axes; ++i) problem.batch_count *= problem.batches[i].extent;
+  if (problem.row_count == 0 || problem.columns == 0) problem.batch_count = 0;
+
+  problem.tile_rows = gemm_tile_rows(isa, problem.columns);
+  problem.tile_count = std::max<int64_t>(1, ceil_div(problem.row_count, problem.tile_rows));
+  problem.block_tiles =
+      std::clamp<int64_t>(kPointerBytes / (8 * problem.tile_rows * (problem.taps + 3)), 1, kBlockTiles);
+
+  // K in blocks of equal length.
+  const int64_t k_blocks = std::max<int64_t>(1, ceil_div(problem.k, kBlockSteps));
+  problem.k_block = std::max<int64_t>(1, ceil_div(problem.k, k_blocks));
+  problem.tap_block = 1;
+  if (k_blocks == 1 && problem.k > 0) {
+    const int64_t tap_blocks = ceil_div(problem.taps * problem.k, kBlockSteps);
+    problem.tap_block = ceil_div(problem.taps, std::min(tap_blocks, problem.taps));
+  }
+
+  const int64_t panels = ceil_div(problem.columns, kPanelWidth);
+  const int64_t b_bytes = panels * problem.panel_stride * int64_t{sizeof(float)};
+  const int64_t a_bytes = problem.row_count * problem.k * int64_t{sizeof(float)};
+  problem.prefetches = b_bytes > kPrefetchBytes && !problem.packs_b;
+
+  // The grid. Rows are split first, columns first where B is the larger operand: each participant then reads
+  // its own part of B once.
+  const int64_t batches = std::max<int64_t>(1, problem.batch_count);
+  const double operations = 2.0 * static_cast<double>(problem.row_count) *
+                            static_cast<double>(problem.columns) *
+                            static_cast<double>(problem.k * problem.taps) * static_cast<double>(batches);
+  const int64_t worth = static_cast<int64_t>(std::min(operations / kLeastOperations, double{kGridTiles}));
+  const int64_t wanted = ceil_div(std::clamp<int64_t>(worth, 1, kGridTiles), batches);
+  const int64_t groups = std::max<int64_t>(1, panels / 2);
+  int64_t row_blocks = 1;
+  int64_t column_blocks = 1;
+  if (b_bytes > a_bytes) {
+    column_blocks = std::min(groups, wanted);
+    row_blocks = std::min(problem.tile_count, ceil_div(wanted, column_blocks));
+  } else {
+    row_blocks = std::min(problem.tile_count, wanted);
+    column_blocks = std::min(groups, ceil_div(wanted, row_blocks));
+  }
+  problem.row_block = ceil_div(problem.tile_count, row_blocks);
+  problem.row_blocks = ceil_div(problem.tile_count, problem.row_block);
+  problem.column_block = ceil_div(groups, column_blocks) * 2 * kPanelWidth;
+  // An odd panel left over joins the last block.
+  problem.column_blocks = std::max<int64_t>(1, ceil_div(groups * 2 * kPanelWidth, problem.column_block));
+
+  int64_t offset = 0;
+  const auto reserve = [&offset](int64_t bytes) {
+    const int64_t at = offset;
+    offset = align_up(offset + bytes, 64);
+    return at;
+  };
+  const int64_t block_rows = problem.block_tiles * problem.tile_rows;
+  const int64_t pointer_bytes = block_rows * int64_t{sizeof(void*)};
+  problem.zeros_offset = reserve(problem.padded ? problem.k * int64_t{sizeof(float)} : 0);
+  problem.rows_offset =
+      reserve(pointer_bytes * ((problem.padded ? problem.taps : 0) + 2 + problem.extra_count));
+  problem.runs_offset = reserve(problem.block_tiles * problem.taps * int64_t{sizeof(GemmRun)} +
+                                problem.block_tiles * (problem.taps + 1) * int64_t{sizeof(int32_t)});
+  if (problem.finish == GemmFinish::kProgram) {
+    const int64_t tile_elements = problem.tile_rows * kWidestTile;
+    problem.tile_offset = reserve(0);
+    reserve((1 + problem.extra_count) * tile_elements * int64_t{sizeof(float)} +
+            tile_register_bytes(problem.code, tile_elements));
+  }
+  problem.panels_offset = reserve(problem.packs_b ? b_bytes : 0);
+  problem.scratch_bytes = offset;
+}
+
+}  // namespace weir

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Session: a program on a device, with its constants resident and its kernels chosen. Request: its own
+// inputs, outputs and arena, with the work recorded.
+//
+//   WEIR_ASSIGN(LoadedProgram loaded, read_program("model.weir"));
+//   WEIR_ASSIGN(Ref<Session> session, Session::create(std::move(loaded), device, {}));
+//   WEIR_ASSIGN(Ref<Request> request, session->create_request({}));
+//   WEIR_TRY(request->prepare({{1, 3, 224, 224}}));          // a static program is prepared already
+//   WEIR_ASSIGN(TensorView x, request->input(0));            // write into it
+//   WEIR_TRY(request->run());
+//   WEIR_ASSIGN(TensorView y, request->output(0));           // valid until the next run
+//
+// A Session is immutable and thread-safe; a Request is used by one thread at a time. A request keeps its
+// session alive, a session its device. Between prepare and the end of run nothing is allocated.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hal/device.h"
+#include "program/program_file.h"
+#include "runtime/concrete.h"
+#include "runtime/recording.h"
+
+namespace weir {
+
+struct SessionOptions {
+  Isa isa = detect_isa();    // kernels of better instruction sets are not used
+  int32_t participants = 0;  // among how many a step is split; 0: the device's
+  std::string name;          // for messages; empty: the program's
+  bool verify_constants = false;
+};
+
+// The lines of the ledger, in bytes.
+struct Ledger {
+  int64_t constants = 0;    // weights, and what prepared shapes have computed from them
+  int64_t activations = 0;  // peak of the activations alone
+  int64_t workspace = 0;    // what the arena has beyond that
+  int64_t scratch = 0;
+  int64_t io = 0;
+  int64_t state = 0;
+  int64_t host = 0;
+  int64_t total() const { return constants + activations + workspace + scratch + io + state + host; }
+  friend bool operator==(const Ledger&, const Ledger&) = default;
+};
+
+class Request;
+
+struct RequestOptions {
+  // The arena, instead of one of the request's own: at least the planned size, and never grown.
+  Ref<Buffer> arena;
+  // Sealed recordings of shapes beyond the current one are kept up to this many bytes.
+  int64_t shape_cache_bytes = int64_t{4} << 20;
+  bool profile = false;
+  bool lock = false;
+};
+
+class Session : public RefCounted {
+ public:
+  static Result<Ref<Session>> create(LoadedProgram loaded, Ref<Device> device, const SessionOptions& options);
+
+  Result<Ref<Request>> create_request(const RequestOptions& options);
+
+  const Program& program() const { return loaded_.program; }
+  const std::string& name() const { return name_; }
+  Device& device() const { return *device_; }
+  Queue& queue() const { return *queue_; }
+  int64_t file_bytes() const { return loaded_.file_bytes; }
+  int32_t participants() const { return participants_; }
+  std::span<const StepKernel> kernels() const { return kernels_; }
+  std::span<const StepKernel> prepare_kernels() const { return prepare_kernels_; }
+  // Null where the program has no constants.
+  Buffer* constants() const { return constants_.get(); }
+  // Whether the constants are used where the file is mapped, or were staged, and why.
+  const std::string& constants_note() const { return constants_note_; }
+
+  // Positions of inputs and outputs by name; −1 where there is none.
+  int32_t find_input(std::string_view name) const;
+  int32_t find_output(std::string_view name) const;
+
+  // The symbols' values for these input shapes, one list an input. Every dimension is checked.
+  Result<std::vector<int64_t>> symbols_of(std::span<const std::vector<int64_t>> shapes) const;
+
+  // What one request takes at these symbols, with the session's own lines: known before anything is
+  // allocated.
+  Result<Ledger> planned(std::span<const int64_t> symbols) const;
+
+ private:
+  friend class Request;
+  struct Measured;
+  Result<Measured> measure(std::span<const int64_t> symbols) const;
+  Session(LoadedProgram loaded, Ref<Device> device)
+      : loaded_(std::move(loaded)), device_(std::move(device)) {}
+  Result<void> choose_kernels(Isa isa);
+  Result<void> load_constants();
+  Result<void> stage_constants();
+
+  LoadedProgram loaded_;
+  Ref<Device> device_;
+  Ref<Queue> queue_;
+  Ref<Library> library_;
+  Ref<Buffer> constants_;
+  std::string constants_note_;
+  std::string name_;
+  int32_t participants_ = 1;
+  std::vector<StepKernel> kernels_;
+  std::vector<StepKernel> prepare_kernels_;
+};
+
+// How long the parts of a prepare took, in nanoseconds.
+struct PrepareReport {
+  bool cached = false;
+  int64_t expressions_ns = 0;  // dimensions, constraints, concrete operators
+  int64_t placement_ns = 0;
+  int64_t recording_ns = 0;
+  int64_t growth_ns = 0;     // arena, scratch and tensors that had to grow
+  int64_t constants_ns = 0;  // prepared constants
+};
+
+class Request : public RefCounted {
+ public:
+  ~Request() override;
+
+  // Makes the request ready for inputs of these shapes, one list an input. A shape that was prepared before
+  // is found in the cache. Contents of inputs and outputs are undefined afterwards.
+  Result<void> prepare(std::span<const std::vector<int64_t>> shapes);
+  bool is_prepared() const { return current_ != nullptr; }
+  const PrepareReport& prepare_report() const { return report_; }
+
+  // The request's own input, to write into. Its strides are row-major.
+  Result<TensorView> input(int32_t index);
+  // The request's own output, valid until the next run, prepare or bind.
+  Result<TensorView> output(int32_t index);
+  TensorSpec input_spec(int32_t index) const;
+  TensorSpec output_spec(int32_t index) const;
+
+  // Uses the caller's buffer instead of the request's own from `offset` on, until another is bound (null: the
+  // own).
+  Result<void> bind_input(int32_t index, Ref<Buffer> buffer, int64_t offset);
+  Result<void> bind_output(int32_t index, Ref<Buffer> buffer, int64_t offset);
+
+  // Runs and waits, on the calling thread where the device can. Error: what went wrong, with the step.
+  Result<void> run();
+  // Hands the work to the queue; kBusy and kWouldBlock are answers, not errors.
+  Result<SubmitAnswer> start(std::span<const EventPoint> waits = {}, std::span<const EventPoint> signals = {},
+                             CompletionHandler on_complete = {});
+  Result<void> wait(std::chrono::nanoseconds timeout = kForever);
+  void cancel();
+
+  // Lines of this request and its session as planned for the current shape, and as counted by what allocates.
+  Result<Ledger> planned() const;
+  Ledger counted() const;
+
+  // Of the last run; only with RequestOptions::profile.
+  std::span<const CommandProfile> profile() const;
+  Session& session() const { return *session_; }
+  int64_t arena_bytes() const;
+  const ShapeValues& shape() const;
+
+ private:
+  friend class Session;
+  struct PreparedShape;
+  explicit Request(Ref<Session> session);
+
+  Result<std::unique_ptr<PreparedShape>> build(std::vector<int64_t> symbols);
+  Result<void> make_current(PreparedShape& shape);
+  Result<void> grow(const PreparedShape& shape);
+  Result<void> grow_ports(const PreparedShape& shape);
+  Result<void> bind(PreparedShape& shape);
+  Result<void> run_prepare_steps(PreparedShape& shape);
+  void evict();
+  Result<void> bind_port(std::vector<Ref<Buffer>>& bound, std::vector<int64_t>& offsets, int32_t index,
+                         Ref<Buffer> buffer, int64_t offset, int32_t first_slot);
+  Result<void> with_step_name(Result<void> result) const;
+  Result<void> check_idle(std::string_view action) const;
+
+  Ref<Session> session_;
+  RequestOptions options_;
+  std::list<std::unique_ptr<PreparedShape>> shapes_;  // most recently used first
+  PreparedShape* current_ = nullptr;
+  PrepareReport report_;
+  Ref<Buffer> arena_;
+  Ref<Buffer> scratch_;
+  std::vector<Ref<Buffer>> inputs_;  // the request's own
+  std::vector<Ref<Buffer>> outputs_;
+  std::vector<Ref<Buffer>> bound_inputs_;  // the caller's, where bound
+  std::vector<Ref<Buffer>> bound_outputs_;
+  std::vector<int64_t> bound_input_offsets_;
+  std::vector<int64_t> bound_output_offsets_;
+};
+
+}  // namespace weir

@@ -1,0 +1,571 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Libraries, kernels, recording and running.
+#include <atomic>
+#include <numeric>
+
+#include "conformance.h"
+
+namespace weir::conformance {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class Commands : public ConformanceTest {};
+
+TEST_P(Commands, KernelsAreFoundByName) {
+  EXPECT_EQ(kernel("add")->name(), "add");
+  EXPECT_EQ(kernel("add")->bindings(), 3);
+  EXPECT_EQ(library_->kernel_names().size(), 6U);
+  EXPECT_FAILS(library_->kernel("bumpp"), StatusCode::kNotFound,
+               "Library 'conformance' has no kernel 'bumpp'; the nearest names are (bump");
+}
+
+void nothing(const CpuInvocation&) {}
+
+TEST_P(Commands, LibraryErrors) {
+  const CpuKernelEntry twice[] = {{.name = "a", .function = nothing}, {.name = "a", .function = nothing}};
+  EXPECT_FAILS(device_->create_library({.label = "twice", .cpu = twice}), StatusCode::kAlreadyExists,
+               "Library 'twice' has two kernels of the name 'a'");
+  const CpuKernelEntry empty[] = {{.name = "a"}};
+  EXPECT_FAILS(device_->create_library({.label = "empty", .cpu = empty}), StatusCode::kInvalidArgument,
+               "Kernel 'a' of library 'empty' lacks a function");
+  const CpuKernelEntry many[] = {{.name = "a", .function = nothing, .bindings = 1 << 20}};
+  EXPECT_FAILS(device_->create_library({.label = "many", .cpu = many}), StatusCode::kInvalidArgument,
+               "(1048576) bindings");
+}
+
+TEST_P(Commands, DispatchCoversEveryTileOnce) {
+  for (const int64_t n : {1, 2, 3, 5, 8, 17, 1000}) {
+    const Ref<Buffer> b = filled(std::vector<int32_t>(static_cast<size_t>(n) + 1, 0));
+    const Ref<CommandBuffer> c = commands();
+    bump(c->encoder(), at(*b), n);
+    must(c->seal());
+    must(run(*c));
+    must(run(*c));
+    if (executes()) {
+      std::vector<int32_t> expected(static_cast<size_t>(n) + 1, 2);
+      expected.back() = 0;
+      EXPECT_EQ(read(*b), expected) << n;
+    }
+  }
+}
+
+TEST_P(Commands, GridIsTheProductAndNoTilesAreNoWork) {
+  const Ref<Buffer> b = filled(std::vector<int32_t>(24, 0));
+  const Ref<CommandBuffer> c = commands();
+  Encoder& encoder = c->encoder();
+  encoder.set_kernel(*kernel("bump"));
+  encoder.set_buffer(0, at(*b), Access::kReadWrite);
+  encoder.dispatch(2, 3, 4);
+  encoder.barrier();
+  encoder.dispatch(0);
+  encoder.dispatch(5, 0, 7);
+  must(c->seal());
+  EXPECT_EQ(c->counts().commands, 1);
+  must(run(*c));
+  if (executes()) {
+    EXPECT_THAT(read(*b), Each(1));
+  }
+}
+
+TEST_P(Commands, ConstantsAreCopiedAndAligned) {
+  const Ref<Buffer> a = filled({1, 2, 3});
+  const Ref<Buffer> c = buffer(3, "c");
+  const Ref<Buffer> d = buffer(3, "d");
+  const Ref<CommandBuffer> recorded = commands();
+  add(recorded->encoder(), at(*a), at(*a), at(*c), 3, 100);
+  add(recorded->encoder(), at(*a), at(*a), at(*d), 3, -7);
+  must(recorded->seal());
+  EXPECT_EQ(recorded->counts().constant_bytes, 128);
+  must(run(*recorded));
+  if (executes()) {
+    EXPECT_THAT(read(*c), ElementsAre(102, 104, 106));
+    EXPECT_THAT(read(*d), ElementsAre(-5, -3, -1));
+  }
+}
+
+TEST_P(Commands, BarriersOrderALongChain) {
+  constexpr int kSteps = 200;
+  const Ref<Buffer> a = filled(std::vector<int32_t>(37, 0), "a");
+  const Ref<Buffer> b = filled(std::vector<int32_t>(37, 0), "b");
+  const Ref<CommandBuffer> c = commands();
+  for (int i = 0; i < kSteps; ++i) {
+    c->encoder().set_step(i);
+    add(c->encoder(), at(*a), at(*b), i % 2 == 0 ? at(*b) : at(*a), 37, 1);
+    c->encoder().barrier();
+  }
+  must(c->seal());
+  EXPECT_EQ(c->counts().barriers, kSteps - 1);
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    write(*a, std::vector<int32_t>(37, 0));
+    write(*b, std::vector<int32_t>(37, 0));
+    must(run(*c));
+    if (executes()) {
+      uint32_t x = 0;
+      uint32_t y = 0;
+      for (int i = 0; i < kSteps; ++i) {
+        (i % 2 == 0 ? y : x) = x + y + 1;
+      }
+      ASSERT_THAT(read(*a), Each(static_cast<int32_t>(x)));
+      ASSERT_THAT(read(*b), Each(static_cast<int32_t>(y)));
+    }
+  }
+}
+
+TEST_P(Commands, IndependentCommandsAllRun) {
+  constexpr int kCount = 300;
+  const Ref<Heap> heap = must(device_->create_heap({.size = kCount * 64, .label = "arena"}));
+  std::vector<Ref<Buffer>> parts;
+  const Ref<CommandBuffer> c = commands();
+  for (int i = 0; i < kCount; ++i) {
+    parts.push_back(must(heap->create_buffer({.offset = i * 64, .size = 20, .label = "part"})));
+    write(*parts.back(), {i, i, i, i, i});
+    bump(c->encoder(), at(*parts.back()), i % 6);
+  }
+  must(c->seal());
+  EXPECT_EQ(c->counts().barriers, 0);
+  must(run(*c));
+  if (executes()) {
+    for (int i = 0; i < kCount; ++i) {
+      for (int j = 0; j < 5; ++j) {
+        ASSERT_EQ(read(*parts[static_cast<size_t>(i)])[static_cast<size_t>(j)], j < i % 6 ? i + 1 : i);
+      }
+    }
+  }
+}
+
+TEST_P(Commands, FenceOrdersWhatIsBeforeItsUpdate) {
+  const Ref<Fence> fence = must(device_->create_fence("halves"));
+  const Ref<Buffer> a = filled(std::vector<int32_t>(64, 1), "a");
+  const Ref<Buffer> b = filled(std::vector<int32_t>(64, 5), "b");
+  const Ref<Buffer> out = buffer(64, "out");
+  const Ref<CommandBuffer> c = commands();
+  bump(c->encoder(), at(*a), 64);
+  c->encoder().update_fence(*fence);
+  bump(c->encoder(), at(*b), 64);
+  c->encoder().wait_fence(*fence);
+  add(c->encoder(), at(*a), at(*a), at(*out), 64);
+  must(c->seal());
+  EXPECT_EQ(c->counts().barriers, 1);
+  must(run(*c));
+  if (executes()) {
+    EXPECT_THAT(read(*out), Each(4));
+    EXPECT_THAT(read(*b), Each(6));
+  }
+  const Ref<CommandBuffer> wrong = commands();
+  wrong->encoder().set_step(9);
+  wrong->encoder().wait_fence(*fence);
+  EXPECT_FAILS(wrong->seal(), StatusCode::kFailedPrecondition,
+               "Fence 'halves' is waited for before it is updated in this command buffer");
+}
+
+TEST_P(Commands, FillAndCopyReachExactlyTheirRange) {
+  constexpr int64_t kSize = 200'003;  // several tiles of a fill, and an odd end
+  const Ref<Buffer> a = must(device_->create_buffer({.size = kSize, .label = "a"}));
+  const Ref<Buffer> b = must(device_->create_buffer({.size = kSize, .label = "b"}));
+  std::memset(must(a->contents()).data(), 1, kSize);
+  std::memset(must(b->contents()).data(), 2, kSize);
+  const Ref<CommandBuffer> c = commands();
+  c->encoder().fill(at(*a, 3, kSize - 4), 9);
+  c->encoder().barrier();
+  c->encoder().copy(at(*a, 1, kSize - 2), at(*b, 1, kSize - 2));
+  must(c->seal());
+  must(run(*c));
+  if (executes()) {
+    const std::span<const std::byte> x = must(a->read_contents());
+    const std::span<const std::byte> y = must(b->read_contents());
+    for (int64_t i = 0; i < kSize; ++i) {
+      const auto index = static_cast<size_t>(i);
+      ASSERT_EQ(x[index], i < 3 || i == kSize - 1 ? std::byte{1} : std::byte{9}) << i;
+      ASSERT_EQ(y[index], i == 0 || i == kSize - 1 ? std::byte{2} : x[index]) << i;
+    }
+  }
+}
+
+TEST_P(Commands, SlotsAreBoundAndBoundAgain) {
+  const Ref<Buffer> a = filled({1, 2, 3, 4, 5, 6}, "a");
+  const Ref<Buffer> b = filled({10, 20, 30, 40, 50, 60}, "b");
+  const Ref<Buffer> out = filled({0, 0, 0, 0, 0, 0}, "out");
+  const Ref<CommandBuffer> c = commands({.slots = 2, .label = "slots"});
+  add(c->encoder(), at_slot(0, 4, 8), at_slot(0, 0, 8), at_slot(1, 0, 8), 2);
+  must(c->seal());
+  EXPECT_EQ(c->counts().slot_uses, 3);
+  EXPECT_FAILS(queue_->submit({.command_buffer = c.get()}), StatusCode::kFailedPrecondition,
+               "(2) of its bindings missing");
+  must(c->bind_slot(0, *a, 0));
+  EXPECT_FAILS(queue_->submit({.command_buffer = c.get()}), StatusCode::kFailedPrecondition, "slot 1");
+  must(c->bind_slot(1, *out, 0));
+  must(run(*c));
+  if (executes()) {
+    EXPECT_THAT(read(*out), ElementsAre(3, 5, 0, 0, 0, 0));
+  }
+  must(c->bind_slot(0, *b, 12));
+  must(c->bind_slot(1, *out, 16));
+  must(run(*c));
+  if (executes()) {
+    EXPECT_THAT(read(*out), ElementsAre(3, 5, 0, 0, 90, 110));
+  }
+  EXPECT_FAILS(c->bind_slot(0, *a, 16), StatusCode::kOutOfRange, "needs (12) from offset (16)");
+  EXPECT_FAILS(c->bind_slot(2, *a, 0), StatusCode::kOutOfRange, "has (2) slots, and none of number (2)");
+  EXPECT_FAILS(c->bind_slot(0, *a, -4), StatusCode::kInvalidArgument, "offset (-4)");
+}
+
+TEST_P(Commands, SlotKeepsItsBufferAlive) {
+  Ref<Buffer> a = filled({1, 2}, "a");
+  const Ref<Buffer> out = filled({0, 0}, "out");
+  const Ref<CommandBuffer> c = commands({.slots = 1, .label = "slots"});
+  add(c->encoder(), at_slot(0, 0, 8), at_slot(0, 0, 8), at(*out), 2);
+  must(c->seal());
+  must(c->bind_slot(0, *a, 0));
+  a = nullptr;
+  must(run(*c));
+  if (executes()) {
+    EXPECT_THAT(read(*out), ElementsAre(2, 4));
+  }
+}
+
+TEST_P(Commands, ScratchIsOneBlockForAllParticipants) {
+  const Ref<Buffer> a = filled(std::vector<int32_t>(500, -1), "a");
+  const Ref<CommandBuffer> c = commands({.participants = 3, .label = "scratch"});
+  c->encoder().set_kernel(*kernel("scratch"));
+  c->encoder().set_buffer(0, at(*a), Access::kWrite);
+  c->encoder().dispatch(500);
+  must(c->seal());
+  EXPECT_EQ(c->scratch_bytes(), 3 * 128);
+  EXPECT_EQ(c->participants(), 3);
+  EXPECT_FAILS(queue_->submit({.command_buffer = c.get()}), StatusCode::kFailedPrecondition, "scratch");
+  const Ref<Buffer> small = must(device_->create_buffer({.size = 383, .label = "small"}));
+  EXPECT_FAILS(c->bind_scratch(*small, 0), StatusCode::kOutOfRange, "needs (384) from offset (0)");
+  const Ref<Buffer> block =
+      must(device_->create_buffer({.size = 448, .mode = StorageMode::kPrivate, .label = "scratch block"}));
+  must(c->bind_scratch(*block, 64));
+  must(run(*c));
+  if (executes()) {
+    std::vector<int32_t> expected(500);
+    std::iota(expected.begin(), expected.end(), 0);
+    EXPECT_EQ(read(*a), expected);
+  }
+}
+
+TEST_P(Commands, ParametersAreReadWhenItRuns) {
+  const Ref<Buffer> a = filled({0, 0}, "a");
+  const Ref<Buffer> b = filled({0, 0}, "b");
+  const Ref<Buffer> block = filled({0, 5, 7}, "parameters");
+  const Ref<CommandBuffer> c = commands({.parameter_bytes = 8, .label = "parameters"});
+  for (int i = 0; i < 2; ++i) {
+    c->encoder().set_kernel(*kernel("parameter"));
+    c->encoder().set_buffer(0, i == 0 ? at(*a) : at(*b), Access::kWrite);
+    c->encoder().set_parameters(4 * i);
+    c->encoder().dispatch(2);
+  }
+  must(c->seal());
+  EXPECT_FAILS(queue_->submit({.command_buffer = c.get()}), StatusCode::kFailedPrecondition, "parameters");
+  must(c->bind_parameters(*block, 4));
+  must(run(*c));
+  if (executes()) {
+    EXPECT_THAT(read(*a), ElementsAre(5, 5));
+    EXPECT_THAT(read(*b), ElementsAre(7, 7));
+  }
+  write(*block, {0, 50, 70});
+  must(run(*c));
+  if (executes()) {
+    EXPECT_THAT(read(*a), ElementsAre(50, 50));
+  }
+}
+
+TEST_P(Commands, NullBindingsAreNull) {
+  const Ref<Buffer> b = filled({3, 4}, "b");
+  const Ref<Buffer> x = filled({0, 0}, "x");
+  const Ref<Buffer> y = filled({0, 0}, "y");
+  const Ref<CommandBuffer> c = commands();
+  Encoder& encoder = c->encoder();
+  encoder.set_kernel(*kernel("optional"));
+  encoder.set_null(0);
+  encoder.set_buffer(1, at(*x), Access::kWrite);
+  encoder.dispatch(2);
+  encoder.set_kernel(*kernel("optional"));
+  encoder.set_buffer(0, at(*b), Access::kRead);
+  encoder.set_buffer(1, at(*y), Access::kWrite);
+  encoder.dispatch(2);
+  must(c->seal());
+  must(run(*c));
+  if (executes()) {
+    EXPECT_THAT(read(*x), ElementsAre(-1, -1));
+    EXPECT_THAT(read(*y), ElementsAre(3, 4));
+  }
+}
+
+TEST_P(Commands, FirstMistakeIsToldBySealWithItsStep) {
+  const Ref<Buffer> a = buffer(4, "a");
+  const auto recorded = [&](const auto& record) -> Result<void> {
+    const Ref<CommandBuffer> c = commands({.slots = 1, .parameter_bytes = 8, .label = "wrong"});
+    c->encoder().set_step(7);
+    record(c->encoder());
+    Result<void> result = c->seal();
+    if (!result) {
+      EXPECT_THAT(result.error().to_string(),
+                  HasSubstr("while recording step (7) of command buffer 'wrong'"));
+    }
+    return result;
+  };
+  EXPECT_FAILS(recorded([&](Encoder& e) { e.dispatch(1); }), StatusCode::kFailedPrecondition,
+               "recorded before any kernel is set");
+  EXPECT_FAILS(recorded([&](Encoder& e) {
+                 e.set_kernel(*kernel("bump"));
+                 e.set_buffer(0, at(*a, 8, 12), Access::kReadWrite);
+                 e.set_buffer(-3, at(*a), Access::kRead);  // not the first
+                 e.dispatch(1);
+               }),
+               StatusCode::kOutOfRange,
+               "The binding (0) is (12) bytes from offset (8), and buffer 'a' has (16) bytes");
+  EXPECT_FAILS(recorded([&](Encoder& e) {
+                 e.set_kernel(*kernel("add"));
+                 e.set_buffer(0, at(*a), Access::kRead);
+                 e.set_buffer(2, at(*a), Access::kRead);
+                 e.dispatch(1);
+               }),
+               StatusCode::kFailedPrecondition, "Kernel 'add' has no binding (1)");
+  EXPECT_FAILS(recorded([&](Encoder& e) {
+                 e.set_kernel(*kernel("bump"));
+                 e.set_buffer(0, at(*a), Access::kReadWrite);
+                 e.set_buffer(1, at(*a), Access::kReadWrite);
+                 e.dispatch(1);
+               }),
+               StatusCode::kInvalidArgument, "Kernel 'bump' takes (1) bindings, and (2) are set");
+  EXPECT_FAILS(recorded([&](Encoder& e) {
+                 e.set_kernel(*kernel("add"));
+                 for (int i = 0; i < 3; ++i) {
+                   e.set_null(i);
+                 }
+                 e.dispatch(1);
+               }),
+               StatusCode::kInvalidArgument, "reads (4) bytes of constants, and (0) are set");
+  EXPECT_FAILS(recorded([&](Encoder& e) {
+                 e.set_kernel(*kernel("bump"));
+                 e.set_buffer(0, at_slot(1), Access::kReadWrite);
+               }),
+               StatusCode::kOutOfRange, "refers to slot (1), and there are (1)");
+  EXPECT_FAILS(recorded([&](Encoder& e) {
+                 e.set_kernel(*kernel("bump"));
+                 e.set_buffer(0, at(*a), Access::kReadWrite);
+                 e.dispatch(int64_t{1} << 40, int64_t{1} << 40);
+               }),
+               StatusCode::kOutOfRange, "has a grid (1099511627776");
+  EXPECT_FAILS(recorded([&](Encoder& e) {
+                 e.set_kernel(*kernel("bump"));
+                 e.set_buffer(0, at(*a), Access::kReadWrite);
+                 e.dispatch(-1);
+               }),
+               StatusCode::kOutOfRange, "has a grid (-1");
+  EXPECT_FAILS(
+      recorded([&](Encoder& e) {
+        const std::vector<std::byte> huge(static_cast<size_t>(device_->info().limits.constant_bytes) + 1);
+        e.set_constants(huge);
+      }),
+      StatusCode::kOutOfRange, "The constants have (");
+  EXPECT_FAILS(recorded([&](Encoder& e) { e.set_scratch(-1); }), StatusCode::kOutOfRange,
+               "The scratch has (-1) bytes");
+  EXPECT_FAILS(recorded([&](Encoder& e) { e.set_parameters(8); }), StatusCode::kOutOfRange,
+               "The parameters have an offset (8), and their block has (8) bytes");
+  EXPECT_FAILS(recorded([&](Encoder& e) { e.copy(at(*a, 0, 8), at(*a, 4, 8)); }),
+               StatusCode::kInvalidArgument, "overlap");
+  EXPECT_FAILS(recorded([&](Encoder& e) { e.copy(at(*a, 0, 8), at_slot(0, 0, 4)); }),
+               StatusCode::kInvalidArgument, "a source of (8) bytes and a target of (4)");
+  EXPECT_FAILS(recorded([&](Encoder& e) { e.fill(at_slot(0), 1); }), StatusCode::kInvalidArgument,
+               "slot (0), has no size");
+  EXPECT_FAILS(recorded([&](Encoder& e) { e.fill(at(*a, 0, 17), 1); }), StatusCode::kOutOfRange,
+               "target of a fill");
+  const Ref<Device> other = must(GetParam().create(0));
+  const Ref<Buffer> foreign = must(other->create_buffer({.size = 16, .label = "foreign"}));
+  EXPECT_FAILS(recorded([&](Encoder& e) { e.fill(at(*foreign), 1); }), StatusCode::kInvalidArgument,
+               "buffer 'foreign', belongs to another device");
+}
+
+TEST_P(Commands, DescriptorErrors) {
+  EXPECT_FAILS(device_->create_command_buffer({.participants = 100'000, .label = "many"}),
+               StatusCode::kInvalidArgument, "Command buffer 'many' has (100000) participants");
+  EXPECT_FAILS(device_->create_command_buffer({.slots = -1, .label = "less"}), StatusCode::kInvalidArgument,
+               "(-1) slots");
+}
+
+TEST_P(Commands, StatesAreChecked) {
+  const Ref<CommandBuffer> c = commands({.slots = 1, .label = "states"});
+  EXPECT_EQ(c->state(), CommandBufferState::kRecording);
+  EXPECT_FAILS(queue_->submit({.command_buffer = c.get()}), StatusCode::kFailedPrecondition,
+               "'states' is submitted before it is sealed");
+  const Ref<Buffer> a = buffer(4, "a");
+  EXPECT_FAILS(c->bind_slot(0, *a, 0), StatusCode::kFailedPrecondition, "busy (recording)");
+  must(c->seal());
+  EXPECT_EQ(c->state(), CommandBufferState::kIdle);
+  EXPECT_FAILS(c->seal(), StatusCode::kFailedPrecondition,
+               "'states' is (idle), and only a (recording) one is sealed");
+  must(run(*c));  // empty
+  EXPECT_EQ(c->state(), CommandBufferState::kIdle);
+}
+
+TEST_P(Commands, SealedFormIsAsLargeAsTheCountsSayAndCounted) {
+  const Ref<Buffer> a = filled({1, 2, 3}, "a");
+  const Ref<Buffer> out = buffer(3, "out");
+  const auto record = [&](CommandBuffer& c) {
+    add(c.encoder(), at(*a), at_slot(0, 0, 12), at(*out), 3, 1);
+    c.encoder().barrier();
+    c.encoder().fill(at(*a), 0);
+  };
+  const Ref<CommandBuffer> c = commands({.slots = 1, .label = "own storage"});
+  record(*c);
+  const CommandBufferCounts expected{.commands = 2,
+                                     .blits = 1,
+                                     .barriers = 1,
+                                     .bindings = 4,
+                                     .slot_uses = 1,
+                                     .constant_bytes = 64,
+                                     .buffers = 2,
+                                     .kernels = 1,
+                                     .slots = 1,
+                                     .participants = c->participants()};
+  const int64_t before = device_->memory().use(MemoryCategory::kHost).current;
+  must(c->seal());
+  EXPECT_EQ(c->host_bytes(), device_->command_buffer_bytes(expected));
+  EXPECT_EQ(device_->memory().use(MemoryCategory::kHost).current - before, c->host_bytes());
+
+  const Ref<CommandBuffer> placed = commands({.slots = 1, .label = "given storage"});
+  record(*placed);
+  alignas(64) static std::byte storage[1 << 16];
+  ASSERT_LE(placed->counts().commands, 2);
+  EXPECT_FAILS(placed->seal(std::span(storage).subspan(8)), StatusCode::kInvalidArgument, "aligned to (64)");
+  must(placed->seal(storage));
+  EXPECT_EQ(device_->memory().use(MemoryCategory::kHost).current - before, c->host_bytes());
+  must(placed->bind_slot(0, *a, 0));
+  must(run(*placed));
+  if (executes()) {
+    EXPECT_THAT(read(*out), ElementsAre(3, 5, 7));
+    EXPECT_THAT(read(*a), ElementsAre(0, 0, 0));
+  }
+}
+
+TEST_P(Commands, FaultInDataBecomesAnErrorAndTheNextRunIsClean) {
+  const Ref<Buffer> a = filled({10, 20, 30}, "a");
+  const Ref<Buffer> index = filled({0, 7, 2}, "index");
+  const Ref<Buffer> out = filled({0, 0, 0}, "out");
+  const Ref<CommandBuffer> c = commands({.label = "gathering"});
+  c->encoder().set_step(41);
+  c->encoder().set_kernel(*kernel("gather"));
+  c->encoder().set_buffer(0, at(*a), Access::kRead);
+  c->encoder().set_buffer(1, at(*index), Access::kRead);
+  c->encoder().set_buffer(2, at(*out), Access::kWrite);
+  const AddConstants constants{.k = 3};
+  c->encoder().set_constants(std::as_bytes(std::span(&constants, 1)));
+  c->encoder().dispatch(3);
+  must(c->seal());
+  if (!executes()) {
+    must(run(*c));
+    return;
+  }
+  EXPECT_FAILS(run(*c), StatusCode::kOutOfRange,
+               "Step (41) met an index (7) in its data, and the axis has an extent of (3)");
+  EXPECT_EQ(c->status_record().step, 41);
+  EXPECT_EQ(c->status_record().operands[0], 7);
+  EXPECT_EQ(c->status_record().operands[1], 3);
+  EXPECT_THAT(read(*out), ElementsAre(10, 30, 30));  // clamped, and it went on
+  write(*index, {2, 1, 0});
+  must(run(*c));
+  EXPECT_EQ(c->status_record().state.load(), 0);
+  EXPECT_THAT(read(*out), ElementsAre(30, 20, 10));
+}
+
+TEST_P(Commands, HostCallsRunInTheirPlace) {
+  if (!host_calls()) {
+    GTEST_SKIP() << "no host calls here";
+  }
+  const Ref<Buffer> a = buffer(2, "a", StorageMode::kPrivate);
+  struct Seen {
+    Buffer* buffer;
+    int32_t value = 0;
+  } seen{.buffer = a.get()};
+  const Ref<CommandBuffer> c = commands();
+  c->encoder().fill(at(*a), 3);
+  c->encoder().barrier();
+  c->encoder().host_call(
+      [](void* user) {
+        auto* s = static_cast<Seen*>(user);
+        std::memcpy(&s->value, s->buffer->device_bytes(), sizeof(s->value));
+      },
+      &seen);
+  c->encoder().barrier();
+  c->encoder().fill(at(*a), 4);
+  must(c->seal());
+  must(run(*c));
+  EXPECT_EQ(seen.value, 0x03030303);
+}
+
+TEST_P(Commands, ProfileTellsWhenEachCommandRan) {
+  if (!device_->info().capabilities.timestamps) {
+    GTEST_SKIP() << "no timestamps here";
+  }
+  const Ref<Buffer> a = filled(std::vector<int32_t>(1000, 0), "a");
+  const Ref<CommandBuffer> c = commands({.profile = true, .label = "profiled"});
+  for (int i = 0; i < 3; ++i) {
+    c->encoder().set_step(100 + i);
+    bump(c->encoder(), at(*a), 1000);
+    c->encoder().barrier();
+  }
+  must(c->seal());
+  must(run(*c));
+  ASSERT_EQ(c->profile().size(), 3U);
+  int64_t previous = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    const CommandProfile& line = c->profile()[i];
+    EXPECT_EQ(line.step, 100 + static_cast<int32_t>(i));
+    EXPECT_GE(line.begin_ns, previous);
+    EXPECT_GE(line.end_ns, line.begin_ns);
+    EXPECT_GE(line.busy_ns, 0);
+    previous = line.end_ns;
+  }
+  const Ref<CommandBuffer> plain = commands();
+  bump(plain->encoder(), at(*a), 10);
+  must(plain->seal());
+  must(run(*plain));
+  EXPECT_TRUE(plain->profile().empty());
+}
+
+TEST_P(Commands, CancelStopsBetweenGroupsAndIsForgottenAfterwards) {
+  if (!host_calls()) {
+    GTEST_SKIP() << "no host calls here";
+  }
+  const Ref<Buffer> a = filled({0}, "a");
+  const Ref<CommandBuffer> c = commands({.label = "cancelled"});
+  CommandBuffer* raw = c.get();
+  struct Control {
+    CommandBuffer* commands;
+    bool cancel = true;
+  } control{.commands = raw};
+  bump(c->encoder(), at(*a), 1);
+  c->encoder().barrier();
+  c->encoder().host_call(
+      [](void* user) {
+        auto* self = static_cast<Control*>(user);
+        if (self->cancel) {
+          self->commands->cancel();
+          self->commands->cancel();
+        }
+      },
+      &control);
+  c->encoder().barrier();
+  bump(c->encoder(), at(*a), 1);
+  must(c->seal());
+  c->cancel();  // nothing in flight: no effect
+  EXPECT_FAILS(run(*c), StatusCode::kCancelled, "'cancelled'");
+  EXPECT_THAT(read(*a), ElementsAre(1));
+  control.cancel = false;
+  must(run(*c));
+  EXPECT_THAT(read(*a), ElementsAre(3));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Commands, ::testing::ValuesIn(backends()),
+                         [](const auto& backend) { return backend.param.name; });
+
+}  // namespace
+}  // namespace weir::conformance

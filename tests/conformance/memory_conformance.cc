@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Buffers, heaps, imports, and what the account says of them.
+#include "conformance.h"
+
+namespace weir::conformance {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class Memory : public ConformanceTest {};
+
+TEST_P(Memory, SharedBytesAreReadAsTheyWereWritten) {
+  const Ref<Buffer> b = filled({1, 2, 3, 4});
+  EXPECT_THAT(read(*b), ElementsAre(1, 2, 3, 4));
+  EXPECT_EQ(b->size(), 16);
+  EXPECT_EQ(b->mode(), StorageMode::kShared);
+  EXPECT_EQ(b->label(), "input");
+  EXPECT_EQ(&b->device(), device_.get());
+}
+
+TEST_P(Memory, AddressesAreAligned) {
+  for (const int64_t size : {int64_t{1}, int64_t{63}, int64_t{65}, int64_t{100'000}}) {
+    const Ref<Buffer> b = must(device_->create_buffer({.size = size, .label = "b"}));
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(must(b->contents()).data()) % 64, 0U);
+    EXPECT_EQ(static_cast<int64_t>(must(b->contents()).size()), size);
+  }
+  const Ref<Buffer> big = must(device_->create_buffer({.size = 100, .alignment = 16384, .label = "big"}));
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(must(big->contents()).data()) % 16384, 0U);
+  const Ref<Buffer> pages = must(device_->create_buffer({.size = 100'000, .label = "pages"}));
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(must(pages->contents()).data()) % 4096, 0U);
+}
+
+TEST_P(Memory, HugeAndUntouchedPagesWorkAsOthersDo) {
+  const Ref<Buffer> huge = must(
+      device_->create_buffer({.size = (4 << 20) + 5, .prefault = true, .huge_pages = true, .label = "huge"}));
+  const std::span<std::byte> bytes = must(huge->contents());
+  bytes.back() = std::byte{7};
+  EXPECT_EQ(bytes[bytes.size() - 1], std::byte{7});
+  const Ref<Buffer> lazy =
+      must(device_->create_buffer({.size = 1 << 20, .prefault = false, .label = "lazy"}));
+  EXPECT_EQ(must(lazy->contents())[12345], std::byte{0});
+}
+
+TEST_P(Memory, PrivateContentsAreAnError) {
+  const Ref<Buffer> b = buffer(4, "weights", StorageMode::kPrivate);
+  EXPECT_FAILS(b->contents(), StatusCode::kFailedPrecondition, "Buffer 'weights' has storage mode (Private)");
+  EXPECT_FAILS(b->read_contents(), StatusCode::kFailedPrecondition, "(Shared, Managed)");
+  EXPECT_FAILS(b->did_modify(), StatusCode::kFailedPrecondition, "(Private)");
+  EXPECT_FAILS(b->synchronize(), StatusCode::kFailedPrecondition, "(Private)");
+}
+
+TEST_P(Memory, PrivateIsFilledAndReadThroughCopies) {
+  const Ref<Buffer> staging = filled({5, 6, 7, 8});
+  const Ref<Buffer> device = buffer(4, "device", StorageMode::kPrivate);
+  const Ref<Buffer> back = filled({0, 0, 0, 0});
+  const Ref<CommandBuffer> c = commands();
+  c->encoder().copy(at(*staging), at(*device));
+  c->encoder().barrier();
+  c->encoder().copy(at(*device, 4, 8), at(*back, 8, 8));
+  must(c->seal());
+  must(run(*c));
+  if (executes()) {
+    EXPECT_THAT(read(*back), ElementsAre(0, 0, 6, 7));
+  }
+}
+
+TEST_P(Memory, ManagedCarriesRangesBothWays) {
+  const Ref<Buffer> m = buffer(4, "managed", StorageMode::kManaged);
+  write(*m, {1, 2, 3, 4});
+  must(m->did_modify());
+  const Ref<CommandBuffer> c = commands();
+  bump(c->encoder(), at(*m), 4);
+  must(c->seal());
+  must(run(*c));
+  if (executes() && !device_->info().unified_memory) {
+    EXPECT_THAT(read(*m), ElementsAre(1, 2, 3, 4));  // the host's copy is its own
+    must(m->synchronize(4, 8));
+    EXPECT_THAT(read(*m), ElementsAre(1, 3, 4, 4));
+  }
+  must(m->synchronize());
+  if (executes()) {
+    EXPECT_THAT(read(*m), ElementsAre(2, 3, 4, 5));
+  }
+  EXPECT_FAILS(m->did_modify(8, 9), StatusCode::kOutOfRange,
+               "has (16) bytes, and the range asked for is (9) bytes from (8)");
+  EXPECT_FAILS(m->synchronize(-1, 4), StatusCode::kOutOfRange, "'managed'");
+}
+
+TEST_P(Memory, SizesAndAlignmentsOutOfRangeAreErrors) {
+  EXPECT_FAILS(device_->create_buffer({.size = 0, .label = "none"}), StatusCode::kInvalidArgument,
+               "Buffer 'none' has a size (0)");
+  EXPECT_FAILS(device_->create_buffer({.size = -5, .label = "less"}), StatusCode::kInvalidArgument, "(-5)");
+  EXPECT_FAILS(device_->create_buffer({.size = std::numeric_limits<int64_t>::max(), .label = "most"}),
+               StatusCode::kInvalidArgument, "Buffer 'most'");
+  EXPECT_FAILS(device_->create_buffer({.size = 64, .alignment = 48, .label = "odd"}),
+               StatusCode::kInvalidArgument, "Buffer 'odd' has an alignment (48)");
+  EXPECT_FAILS(device_->create_heap({.size = 0, .label = "no heap"}), StatusCode::kInvalidArgument,
+               "Heap 'no heap' has a size (0)");
+}
+
+TEST_P(Memory, AccountCountsByCategoryAndGivesBack) {
+  MemoryAccount& account = device_->memory();
+  const int64_t before = account.total().current;
+  {
+    const Ref<Buffer> a = must(
+        device_->create_buffer({.size = 100, .category = MemoryCategory::kConstants, .label = "constants"}));
+    EXPECT_EQ(account.use(MemoryCategory::kConstants).current,
+              device_->allocation_bytes(100, StorageMode::kShared));
+    EXPECT_EQ(account.use(MemoryCategory::kConstants).current, 128);
+    const Ref<Buffer> m = must(device_->create_buffer(
+        {.size = 100, .mode = StorageMode::kManaged, .category = MemoryCategory::kIo}));
+    EXPECT_EQ(account.use(MemoryCategory::kIo).current, device_->info().unified_memory ? 128 : 256);
+    const Ref<Heap> heap = must(
+        device_->create_heap({.size = 4096, .category = MemoryCategory::kActivations, .label = "arena"}));
+    const Ref<Buffer> child = must(heap->create_buffer({.offset = 64, .size = 1000, .label = "child"}));
+    EXPECT_EQ(account.use(MemoryCategory::kActivations).current, 4096);
+  }
+  EXPECT_EQ(account.total().current, before);
+  EXPECT_EQ(account.use(MemoryCategory::kActivations).peak, 4096);
+}
+
+TEST_P(Memory, PastTheLimitAnErrorSaysWhoHoldsWhat) {
+  const Ref<Device> small = must(GetParam().create(1 << 20));
+  const Ref<Buffer> a = must(small->create_buffer(
+      {.size = 900'000, .category = MemoryCategory::kConstants, .label = "weights of yolo"}));
+  const auto refused =
+      small->create_buffer({.size = 200'000, .category = MemoryCategory::kActivations, .label = "arena"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(refused.error().message(), HasSubstr("memory limit of (1048576) bytes"));
+  EXPECT_THAT(refused.error().message(), HasSubstr("'arena' asks for ("));
+  EXPECT_THAT(refused.error().message(), HasSubstr("'weights of yolo'"));
+  EXPECT_TRUE(small->create_buffer({.size = 10'000, .label = "little"}));
+}
+
+TEST_P(Memory, HeapChildrenShareOneAllocationAndMayOverlap) {
+  const Ref<Heap> heap = must(device_->create_heap({.size = 1024, .label = "arena"}));
+  const Ref<Buffer> a = must(heap->create_buffer({.offset = 128, .size = 64, .label = "a"}));
+  const Ref<Buffer> b = must(heap->create_buffer({.offset = 128, .size = 128, .label = "b"}));
+  EXPECT_EQ(b->heap_offset(), 128);
+  write(*a, {11, 12});
+  EXPECT_EQ(read(*b)[1], 12);
+  const Ref<Buffer> end = must(heap->create_buffer({.offset = 960, .size = 64, .label = "end"}));
+  EXPECT_EQ(must(end->contents()).data() - must(a->contents()).data(), 960 - 128);
+}
+
+TEST_P(Memory, HeapErrorsNameBothSides) {
+  const Ref<Heap> heap =
+      must(device_->create_heap({.size = 1024, .mode = StorageMode::kPrivate, .label = "arena"}));
+  EXPECT_FAILS(heap->create_buffer({.offset = 0, .size = 64, .mode = StorageMode::kShared, .label = "x"}),
+               StatusCode::kInvalidArgument,
+               "Buffer 'x' asks for storage mode (Shared), and its heap 'arena' has (Private)");
+  EXPECT_FAILS(heap->create_buffer({.offset = 8, .size = 64, .label = "x"}), StatusCode::kInvalidArgument,
+               "has an offset (8) in heap 'arena'");
+  EXPECT_FAILS(heap->create_buffer({.offset = 960, .size = 65, .label = "x"}), StatusCode::kOutOfRange,
+               "asks for (65) bytes from offset (960), and its heap 'arena' has (1024) bytes");
+  EXPECT_FAILS(heap->create_buffer({.offset = 2048, .size = 1, .label = "x"}), StatusCode::kOutOfRange,
+               "(2048)");
+  EXPECT_FAILS(heap->create_buffer({.offset = 0, .size = 0, .label = "x"}), StatusCode::kOutOfRange,
+               "(0) bytes");
+  const Ref<Buffer> inherits = must(heap->create_buffer({.offset = 0, .size = 64, .label = "x"}));
+  EXPECT_EQ(inherits->mode(), StorageMode::kPrivate);
+}
+
+TEST_P(Memory, HeapChildOutlivesItsHeapsHandle) {
+  Ref<Buffer> child;
+  {
+    const Ref<Heap> heap = must(device_->create_heap({.size = 1024, .label = "arena"}));
+    child = must(heap->create_buffer({.offset = 0, .size = 8, .label = "child"}));
+  }
+  write(*child, {1, 2});
+  EXPECT_THAT(read(*child), ElementsAre(1, 2));
+}
+
+TEST_P(Memory, ImportUsesTheMemoryItselfOrSaysWhyNot) {
+  alignas(64) int32_t values[4] = {1, 2, 3, 4};
+  const ImportDescriptor descriptor{.pointer = values, .size = sizeof(values), .label = "frame"};
+  if (!device_->info().capabilities.import_host_memory) {
+    EXPECT_EQ(device_->import_verdict(values, sizeof(values)), ImportVerdict::kMemoryNotShared);
+    EXPECT_FAILS(device_->import_buffer(descriptor), StatusCode::kFailedPrecondition,
+                 "cannot use the memory of 'frame' in place: the device does not share the host's memory");
+    return;
+  }
+  EXPECT_EQ(device_->import_verdict(values, sizeof(values)), ImportVerdict::kUsable);
+  const int64_t before = device_->memory().total().current;
+  const Ref<Buffer> b = must(device_->import_buffer(descriptor));
+  EXPECT_EQ(device_->memory().total().current, before);  // it is the caller's
+  EXPECT_EQ(must(b->contents()).data(), reinterpret_cast<std::byte*>(values));
+  const Ref<CommandBuffer> c = commands();
+  bump(c->encoder(), at(*b), 4);
+  must(c->seal());
+  must(run(*c));
+  if (executes()) {
+    EXPECT_THAT(values, ElementsAre(2, 3, 4, 5));
+  }
+  EXPECT_FAILS(device_->import_buffer({.pointer = nullptr, .size = 4, .label = "null"}),
+               StatusCode::kInvalidArgument, "'null' has a null pointer");
+}
+
+class Flag : public RefCounted {
+ public:
+  explicit Flag(bool& gone) : gone_(gone) {}
+  ~Flag() override { gone_ = true; }
+
+ private:
+  bool& gone_;
+};
+
+TEST_P(Memory, ReadOnlyImportIsCountedOnRequestKeptAliveAndNeverWritten) {
+  if (!device_->info().capabilities.import_host_memory) {
+    GTEST_SKIP() << "nothing is imported here";
+  }
+  alignas(64) static const int32_t values[4] = {1, 2, 3, 4};
+  bool gone = false;
+  const Ref<Buffer> b = must(device_->import_buffer({.pointer = values,
+                                                     .size = sizeof(values),
+                                                     .read_only = true,
+                                                     .counted = true,
+                                                     .category = MemoryCategory::kConstants,
+                                                     .label = "mapped weights",
+                                                     .keep_alive = make_ref<Flag>(gone)}));
+  EXPECT_EQ(device_->memory().use(MemoryCategory::kConstants).current, 16);
+  EXPECT_FAILS(b->contents(), StatusCode::kPermissionDenied, "'mapped weights' was imported read-only");
+  EXPECT_EQ(must(b->read_contents()).data(), reinterpret_cast<const std::byte*>(values));
+  const Ref<CommandBuffer> c = commands();
+  c->encoder().set_step(3);
+  bump(c->encoder(), at(*b), 4);
+  EXPECT_FAILS(c->seal(), StatusCode::kPermissionDenied, "recording step (3)");
+  EXPECT_FALSE(gone);
+}
+
+TEST_P(Memory, ImportIsReleasedWithItsLastUser) {
+  if (!device_->info().capabilities.import_host_memory) {
+    GTEST_SKIP() << "nothing is imported here";
+  }
+  alignas(64) static const int32_t values[4] = {1, 2, 3, 4};
+  bool gone = false;
+  Ref<Buffer> b = must(device_->import_buffer({.pointer = values,
+                                               .size = sizeof(values),
+                                               .read_only = true,
+                                               .label = "mapped",
+                                               .keep_alive = make_ref<Flag>(gone)}));
+  const Ref<Buffer> out = buffer(4, "out");
+  Ref<CommandBuffer> c = commands();
+  add(c->encoder(), at(*b), at(*b), at(*out), 4);
+  must(c->seal());
+  b = nullptr;
+  must(run(*c));
+  if (executes()) {
+    EXPECT_THAT(read(*out), ElementsAre(2, 4, 6, 8));
+  }
+  EXPECT_FALSE(gone);
+  c = nullptr;
+  EXPECT_TRUE(gone);
+}
+
+TEST_P(Memory, DeviceInfoIsFilledIn) {
+  const DeviceInfo& info = device_->info();
+  EXPECT_FALSE(info.name.empty());
+  EXPECT_GE(info.buffer_alignment, 64);
+  EXPECT_GE(info.binding_alignment, 1);
+  EXPECT_GE(info.participants, 1);
+  EXPECT_GE(info.limits.participants, info.participants);
+  EXPECT_GE(info.limits.constant_bytes, 4096);
+  EXPECT_GE(info.limits.bindings, 64);
+  ASSERT_FALSE(info.toggles.empty());
+  EXPECT_EQ(info.toggles.back().name, "validation");
+  EXPECT_EQ(info.toggles.back().on, GetParam().validation);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Memory, ::testing::ValuesIn(backends()),
+                         [](const auto& backend) { return backend.param.name; });
+
+}  // namespace
+}  // namespace weir::conformance

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/weir/commands/arguments.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace weir::cli {
+namespace {
+
+// All of `text`, or nothing.
+template <typename T>
+std::optional<T> number(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+// Model names may hold '=', values never do.
+std::pair<std::string, std::string_view> split_name(std::string_view text) {
+  const size_t at = text.rfind('=');
+  if (at == std::string_view::npos) return {"", text};
+  return {std::string(text.substr(0, at)), text.substr(at + 1)};
+}
+
+bool is_extent(int64_t value) {
+  return value >= 0 && value <= kDimMax;
+}
+
+std::string names_of(std::span<const NamedType> inputs) {
+  std::vector<std::string> names;
+  for (const NamedType& input : inputs) names.push_back(input.name);
+  return quoted_list(names);
+}
+
+}  // namespace
+
+std::string quoted_list(std::span<const std::string> names) {
+  if (names.empty()) return "none";
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += "'" + names[i] + "'";
+  }
+  return text;
+}
+
+Result<ShapeArgument> parse_shape(std::string_view text) {
+  auto [name, extents] = split_name(text);
+  ShapeArgument argument{std::move(name), {}};
+  for (std::string_view part : split(extents, 'x')) {
+    const std::optional<int64_t> extent = number<int64_t>(part);
+    if (!extent || !is_extent(*extent)) {
+      return fail(StatusCode::kInvalidArgument,
+                  "The shape '{}' has '{}' for an extent, and whole numbers of at least 0 between 'x' are "
+                  "needed, as in "
+                  "'images=1x3x224x224'.",
+                  text, part);
+    }
+    argument.shape.push_back(*extent);
+  }
+  if (argument.shape.size() > static_cast<size_t>(kMaxRank)) {
+    return fail(StatusCode::kInvalidArgument, "The shape '{}' has ({}) axes, and ({}) is the most.", text,
+                argument.shape.size(), kMaxRank);
+  }
+  return argument;
+}
+
+Result<DimArgument> parse_dim(std::string_view text) {
+  auto [name, value] = split_name(text);
+  const size_t dots = value.find("..");
+  const std::optional<int64_t> low = number<int64_t>(value.substr(0, dots));
+  const std::optional<int64_t> high =
+      dots == std::string_view::npos ? low : number<int64_t>(value.substr(dots + 2));
+  if (name.empty() || !low || !high || !is_extent(*low) || !is_extent(*high)) {
+    return fail(
+        StatusCode::kInvalidArgument,
+        "The dimension '{}' is neither a name with a value ('batch=4') nor one with a range ('seq=1..512').",
+        text);
+  }
+  if (*low > *high) {
+    return fail(StatusCode::kInvalidArgument,
+                "The dimension '{}' has a range that ends ({}) before it starts ({}).", text, *high, *low);
+  }
+  return DimArgument{std::move(name), {*low, *high}};
+}
+
+Result<InputArgument> parse_input(std::string_view text) {
+  // A '=' after a slash belongs to the path.
+  const size_t slash = text.find('/');
+  const size_t at = text.substr(0, slash).rfind('=');
+  // Names with slashes exist too: then the last '=' splits, where what is before it is no path from here.
+  const size_t split_at = at != std::string_view::npos                     ? at
+                          : text.starts_with('/') || text.starts_with('.') ? std::string_view::npos
+                                                                           : text.rfind('=');
+  InputArgument argument;
+  if (split_at == std::string_view::npos) {
+    argument.path = text;
+  } else {
+    argument.input = text.substr(0, split_at);
+    argument.path = text.substr(split_at + 1);
+  }
+  if (argument.path.empty() || split_at == 0) {
+    return fail(StatusCode::kInvalidArgument,
+                "The input '{}' is neither a file ('photo.png') nor a name with a file ('images=photo.png').",
+                text);
+  }
+  return argument;
+}
+
+Result<std::vector<float>> parse_channel_values(std::string_view text) {
+  std::vector<float> values;
+  for (std::string_view part : split(text, ',')) {
+    const std::vector<std::string_view> terms = split(part, '/');
+    std::optional<float> value = number<float>(terms[0]);
+    if (value && terms.size() == 2) {
+      const std::optional<float> divisor = number<float>(terms[1]);
+      value = divisor && *divisor != 0 ? std::optional<float>(*value / *divisor) : std::nullopt;
+    }
+    if (!value || !std::isfinite(*value) || terms.size() > 2) {
+      return fail(StatusCode::kInvalidArgument,
+                  "The value '{}' is neither a number nor a fraction, as in '0.5' or '1/255'.", part);
+    }
+    values.push_back(*value);
+  }
+  if (values.size() != 1 && values.size() != 3) {
+    return fail(StatusCode::kInvalidArgument,
+                "The list '{}' has ({}) values, and 1 or 3 (red, green, blue) are taken.", text,
+                values.size());
+  }
+  return values;
+}
+
+Result<int64_t> parse_bytes(std::string_view text) {
+  static constexpr std::array<std::pair<std::string_view, double>, 8> kUnits = {{{"", 1},
+                                                                                 {"B", 1},
+                                                                                 {"kB", 1e3},
+                                                                                 {"MB", 1e6},
+                                                                                 {"GB", 1e9},
+                                                                                 {"KiB", 1024.0},
+                                                                                 {"MiB", 1048576.0},
+                                                                                 {"GiB", 1073741824.0}}};
+  const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  const std::string_view unit = text.substr(digits);
+  const auto known = std::ranges::find(kUnits, unit, &std::pair<std::string_view, double>::first);
+  const std::optional<double> value = number<double>(text.substr(0, digits));
+  if (known == kUnits.end() || !value || *value * known->second > 9e18) {
+    return fail(StatusCode::kInvalidArgument,
+                "The size '{}' is no number of bytes, as in '1048576', '64MiB' or '1.5GB'.", text);
+  }
+  // Whole numbers exactly, beyond 2^53 too.
+  if (known->second == 1) {
+    if (const std::optional<int64_t> whole = number<int64_t>(text.substr(0, digits))) return *whole;
+    return fail(StatusCode::kInvalidArgument, "The size '{}' is no whole number of bytes.", text);
+  }
+  return static_cast<int64_t>(std::llround(*value * known->second));
+}
+
+Result<std::vector<std::vector<int64_t>>> resolve_shapes(std::span<const NamedType> inputs,
+                                                         std::span<const ShapeArgument> shapes,
+                                                         std::span<const DimArgument> dims) {
+  std::vector<const ShapeArgument*> given(inputs.size(), nullptr);
+  for (const ShapeArgument& shape : shapes) {
+    size_t index = 0;
+    if (!shape.input.empty()) {
+      index = static_cast<size_t>(std::ranges::find(inputs, shape.input, &NamedType::name) - inputs.begin());
+      if (index == inputs.size()) {
+        return fail(StatusCode::kNotFound, "The model has no input '{}' for --shape; its inputs are {}.",
+                    shape.input, names_of(inputs));
+      }
+    } else if (inputs.size() != 1) {
+      return fail(StatusCode::kInvalidArgument,
+                  "A --shape without a name is for models of one input, and this has ({}): {}.",
+                  inputs.size(), names_of(inputs));
+    }
+    if (given[index] != nullptr) {
+      return fail(StatusCode::kInvalidArgument, "Input '{}' has two shapes.", inputs[index].name);
+    }
+    given[index] = &shape;
+  }
+
+  // A named dimension has one value throughout; where it came from, for the error when two disagree.
+  std::map<std::string, std::pair<int64_t, std::string>> values;
+  std::vector<std::string> known;
+  for (const NamedType& input : inputs) {
+    for (const Dim& dim : input.type.shape) {
+      if (!dim.is_constant() && std::ranges::find(known, dim.to_string()) == known.end()) {
+        known.push_back(dim.to_string());
+      }
+    }
+  }
+  for (const DimArgument& dim : dims) {
+    if (std::ranges::find(known, dim.symbol) == known.end()) {
+      return fail(StatusCode::kNotFound, "The model has no dimension '{}' for --dim; its dimensions are {}.",
+                  dim.symbol, quoted_list(known));
+    }
+    if (dim.range.min != dim.range.max) {
+      return fail(StatusCode::kInvalidArgument,
+                  "Dimension '{}' needs one value here, and --dim gives a range ({}..{}).", dim.symbol,
+                  dim.range.min, dim.range.max);
+    }
+    if (!values.emplace(dim.symbol, std::pair(dim.range.min, std::string("--dim"))).second) {
+      return fail(StatusCode::kInvalidArgument, "Dimension '{}' has two values.", dim.symbol);
+    }
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (given[i] == nullptr) continue;
+    const Dims& dimensions = inputs[i].type.shape;
+    const std::vector<int64_t>& shape = given[i]->shape;
+    if (shape.size() != dimensions.size()) {
+      return fail(StatusCode::kInvalidArgument, "Input '{}' is {}, and --shape gives it ({}) axes.",
+                  inputs[i].name, inputs[i].type.to_string(), shape.size());
+    }
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      const Dim& dim = dimensions[axis];
+      const std::string source = "--shape of '" + inputs[i].name + "'";
+      const auto [entry, added] = dim.is_constant()
+                                      ? std::pair(values.end(), true)
+                                      : values.emplace(dim.to_string(), std::pair(shape[axis], source));
+      if (dim.is_constant() && dim.constant() != shape[axis]) {
+        return fail(StatusCode::kInvalidArgument,
+                    "Input '{}' has extent ({}) on axis ({}), and --shape gives ({}).", inputs[i].name,
+                    dim.constant(), axis, shape[axis]);
+      }
+      if (!added && entry->second.first != shape[axis]) {
+        return fail(StatusCode::kInvalidArgument, "Dimension '{}' is ({}) by {}, and ({}) by {}.",
+                    entry->first, entry->second.first, entry->second.second, shape[axis], source);
+      }
+    }
+  }
+
+  std::vector<std::vector<int64_t>> result(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    for (const Dim& dim : inputs[i].type.shape) {
+      const auto entry = dim.is_constant() ? values.end() : values.find(dim.to_string());
+      if (!dim.is_constant() && entry == values.end()) {
+        return fail(StatusCode::kInvalidArgument,
+                    "Input '{}' is {}, and dimension '{}' has no value; give --dim {}=V, or --shape {}=….",
+                    inputs[i].name, inputs[i].type.to_string(), dim.to_string(), dim.to_string(),
+                    inputs[i].name);
+      }
+      const int64_t value = dim.is_constant() ? dim.constant() : entry->second.first;
+      const Range range = dim.range();
+      if (value < range.min || value > range.max) {
+        return fail(StatusCode::kOutOfRange, "Dimension '{}' of input '{}' is ({}), and ({}..{}) is allowed.",
+                    dim.to_string(), inputs[i].name, value, range.min, range.max);
+      }
+      result[i].push_back(value);
+    }
+  }
+  return result;
+}
+
+}  // namespace weir::cli

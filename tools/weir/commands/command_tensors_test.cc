@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tensor_input.h, tensor_output.h and statistics.h.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "tools/weir/commands/statistics.h"
+#include "tools/weir/commands/tensor_input.h"
+#include "tools/weir/commands/tensor_output.h"
+#include "tools/weir/io/file.h"
+
+namespace weir::cli {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+template <typename T>
+std::string message_of(const Result<T>& result) {
+  return result ? "no error" : result.error().message();
+}
+
+std::string temporary(const std::string& name) {
+  return (std::filesystem::path(testing::TempDir()) / ("weir_tensor_test_" + name)).string();
+}
+
+template <typename T>
+Array array_of(ElementType type, std::vector<int64_t> shape, const std::vector<T>& values) {
+  Array array = make_array(type, shape).value();
+  std::memcpy(array.data.data(), values.data(), array.data.size());
+  return array;
+}
+
+const Image kTwoPixels{2, 1, 3, {10, 20, 30, 40, 50, 60}};
+
+TEST(TensorFromImage, BothLayouts) {
+  const PixelOptions options{{10, 20, 30}, {0.5f}};
+  const auto first = tensor_from_image(kTwoPixels, {ElementType::kFloat32, {1, 3, -1, -1}}, options);
+  ASSERT_TRUE(first.has_value()) << first.error().message();
+  EXPECT_THAT(first->shape, ElementsAre(1, 3, 1, 2));
+  EXPECT_THAT(first->as<float>(), ElementsAre(0, 15, 0, 15, 0, 15));
+  const auto last = tensor_from_image(kTwoPixels, {ElementType::kUint8, {-1, 2, 2, 3}}, {});
+  ASSERT_TRUE(last.has_value()) << last.error().message();
+  EXPECT_THAT(last->shape, ElementsAre(1, 2, 2, 3));
+  EXPECT_THAT(last->as<uint8_t>(), ElementsAre(10, 20, 30, 40, 50, 60, 10, 20, 30, 40, 50, 60));
+}
+
+TEST(TensorFromImage, ResizesAndConvertsChannels) {
+  const auto gray = tensor_from_image(kTwoPixels, {ElementType::kFloat32, {1, 4, 6}}, {});
+  ASSERT_TRUE(gray.has_value()) << gray.error().message();
+  EXPECT_THAT(gray->shape, ElementsAre(1, 4, 6));
+  EXPECT_EQ(gray->as<float>()[0], 18);  // 0.299 · 10 + 0.587 · 20 + 0.114 · 30 = 18.15
+  EXPECT_EQ(gray->as<float>()[5], 48);
+  const auto four = tensor_from_image(kTwoPixels, {ElementType::kUint8, {1, 4, 1, 2}}, {});
+  ASSERT_TRUE(four.has_value()) << four.error().message();
+  EXPECT_THAT(four->as<uint8_t>(), ElementsAre(10, 40, 20, 50, 30, 60, 255, 255));
+}
+
+TEST(TensorFromImage, RefusesInSentences) {
+  EXPECT_THAT(message_of(tensor_from_image(kTwoPixels, {ElementType::kFloat32, {8, 3, 4, 4}}, {})),
+              HasSubstr("does not fit the input float32[8,3,4,4]: a batch of 1"));
+  EXPECT_THAT(message_of(tensor_from_image(kTwoPixels, {ElementType::kFloat32, {1, 128}}, {})),
+              HasSubstr("does not fit the input float32[1,128]"));
+  EXPECT_THAT(message_of(tensor_from_image(kTwoPixels, {ElementType::kInt64, {1, 3, -1, -1}}, {})),
+              HasSubstr("does not become the input int64[1,3,?,?]"));
+  EXPECT_THAT(message_of(tensor_from_image(kTwoPixels, {ElementType::kUint8, {1, 3, 4, 4}}, {{1}, {1}})),
+              HasSubstr("takes pixels as they are"));
+  EXPECT_THAT(
+      message_of(tensor_from_image(kTwoPixels, {ElementType::kFloat32, {1, 1, 4, 4}}, {{1, 2, 3}, {1}})),
+      HasSubstr("has (1) channels, and --mean or --scale has (3) values"));
+}
+
+TEST(ReadInput, ChecksTypeAndShapeOfArrays) {
+  const std::string path = temporary("input.npy");
+  ASSERT_TRUE(write_npy(path, array_of<float>(ElementType::kFloat32, {1, 2}, {3, 4})).has_value());
+  EXPECT_THAT(read_input(path, {ElementType::kFloat32, {-1, 2}}, {})->as<float>(), ElementsAre(3, 4));
+  EXPECT_THAT(message_of(read_input(path, {ElementType::kInt64, {1, -1}}, {})),
+              HasSubstr("holds float32[1,2], and the input takes int64[1,?]"));
+  EXPECT_THAT(message_of(read_input(path, {ElementType::kFloat32, {1, 3}}, {})),
+              HasSubstr("takes float32[1,3]"));
+  ASSERT_TRUE(write_png(temporary("image.png"), kTwoPixels).has_value());
+  EXPECT_THAT(read_input(temporary("image.png"), {ElementType::kFloat32, {1, 3, 1, 2}}, {})->as<float>(),
+              ElementsAre(10, 40, 20, 50, 30, 60));
+  ASSERT_TRUE(write_file(path, std::string_view("hello")).has_value());
+  EXPECT_THAT(message_of(read_input(path, {ElementType::kFloat32, {1, 3}}, {})),
+              HasSubstr("is no .npy file"));
+}
+
+TEST(RandomArray, IsTheSameForASeedAndInRange) {
+  const Array a = random_array(ElementType::kFloat32, {1000}, 7).value();
+  EXPECT_EQ(a.data, random_array(ElementType::kFloat32, {1000}, 7)->data);
+  EXPECT_NE(a.data, random_array(ElementType::kFloat32, {1000}, 8)->data);
+  const Summary summary = summarize(a);
+  EXPECT_GE(summary.min, -1);
+  EXPECT_LT(summary.max, 1);
+  EXPECT_LT(summary.min, -0.95);
+  EXPECT_GT(summary.max, 0.95);
+  EXPECT_NEAR(summary.mean, 0, 0.1);
+  const Summary ids = summarize(random_array(ElementType::kInt64, {1000}, 7).value());
+  EXPECT_EQ(ids.min, 0);
+  EXPECT_EQ(ids.max, 1);
+  EXPECT_THAT(message_of(random_array(ElementType::kInt4, {2}, 1)), HasSubstr("type (int4) are not made"));
+}
+
+TEST(Summary, OfEachKindOfValue) {
+  const Summary floats = summarize(array_of<float>(ElementType::kFloat32, {4}, {1, -3, INFINITY, NAN}));
+  EXPECT_EQ(floats.min, -3);
+  EXPECT_EQ(floats.max, 1);
+  EXPECT_EQ(floats.mean, -1);
+  EXPECT_EQ(floats.not_finite, 2);
+  const Summary halves =
+      summarize(array_of<uint16_t>(ElementType::kFloat16, {5}, {0x3c00, 0xc000, 0x0001, 0x7bff, 0x7c00}));
+  EXPECT_THAT(halves.first, ElementsAre(1, -2, std::ldexp(1.0, -24), 65504, INFINITY));
+  EXPECT_THAT(summarize(array_of<int8_t>(ElementType::kInt8, {2}, {-5, 5})).first, ElementsAre(-5, 5));
+  EXPECT_EQ(summarize(make_array(ElementType::kFloat32, std::vector<int64_t>{0}).value()).mean, 0);
+}
+
+TEST(Classify, TakesProbabilitiesAndLogits) {
+  const std::vector<std::string> labels = {"cat", "dog"};
+  const auto given = classify(array_of<float>(ElementType::kFloat32, {1, 3}, {0.2f, 0.1f, 0.7f}), labels, 2);
+  ASSERT_TRUE(given.has_value());
+  ASSERT_EQ(given->size(), 2u);
+  EXPECT_EQ((*given)[0].index, 2);
+  EXPECT_EQ((*given)[0].label, "");
+  EXPECT_NEAR((*given)[0].score, 0.7, 1e-6);
+  EXPECT_EQ((*given)[1].label, "cat");
+  const auto logits = classify(array_of<float>(ElementType::kFloat32, {1, 2, 1, 1}, {1000, 1001}), labels, 5);
+  ASSERT_TRUE(logits.has_value());
+  ASSERT_EQ(logits->size(), 2u);
+  EXPECT_EQ((*logits)[0].label, "dog");
+  EXPECT_NEAR((*logits)[0].score, 1 / (1 + std::exp(-1.0)), 1e-12);
+  EXPECT_THAT(
+      message_of(classify(make_array(ElementType::kFloat32, std::vector<int64_t>{2, 3}).value(), labels, 1)),
+      HasSubstr("shape (2x3), and classes are one row"));
+  EXPECT_THAT(message_of(classify(array_of<float>(ElementType::kFloat32, {1}, {NAN}), labels, 1)),
+              HasSubstr("no finite numbers"));
+}
+
+TEST(Labels, AreLines) {
+  const std::string path = temporary("labels.txt");
+  ASSERT_TRUE(write_file(path, std::string_view("tench\r\n\ngold fish\n\n")).has_value());
+  EXPECT_THAT(*read_labels(path), ElementsAre("tench", "", "gold fish"));
+  ASSERT_TRUE(write_file(path, std::string_view("\n")).has_value());
+  EXPECT_THAT(message_of(read_labels(path)), HasSubstr("holds no labels"));
+}
+
+TEST(FileName, HoldsNoPath) {
+  EXPECT_EQ(file_name_of("../a b/c:0"), "_.._a_b_c_0");
+  EXPECT_EQ(file_name_of(""), "_");
+  EXPECT_EQ(file_name_of("output_0"), "output_0");
+  EXPECT_EQ(file_name_of(std::string(300, 'x')).size(), 100u);
+}
+
+TEST(Percentiles, Interpolate) {
+  const double values[] = {4, 1, 3, 2, 5};
+  const Percentiles p = percentiles_of(values);
+  EXPECT_EQ(p.min, 1);
+  EXPECT_EQ(p.p50, 3);
+  EXPECT_NEAR(p.p90, 4.6, 1e-12);
+  EXPECT_NEAR(p.p99, 4.96, 1e-12);
+  EXPECT_EQ(p.max, 5);
+  EXPECT_EQ(p.mean, 3);
+  EXPECT_EQ(percentiles_of({}).p50, 0);
+  const double one[] = {7};
+  EXPECT_EQ(percentiles_of(one).p99, 7);
+}
+
+}  // namespace
+}  // namespace weir::cli
