@@ -77,7 +77,10 @@ Dim extremum(DimOp op, const Dim& a, const Dim& b) {
     Range range = difference_range(x, other);
     return op == DimOp::kMin ? range.min >= 0 : range.max <= 0;
   };
+  // In order from the start: of operands that are proved equal, though they are written differently, the same
+  // one stays whichever way round they came.
   Dims operands = operands_of(op, a, b);
+  std::sort(operands.begin(), operands.end(), [](const Dim& x, const Dim& y) { return compare(x, y) < 0; });
   Dims kept;
   for (size_t i = 0; i < operands.size(); ++i) {
     bool redundant = std::any_of(kept.begin(), kept.end(),
@@ -90,7 +93,6 @@ Dim extremum(DimOp op, const Dim& a, const Dim& b) {
       kept.push_back(operands[i]);
     }
   }
-  std::sort(kept.begin(), kept.end(), [](const Dim& x, const Dim& y) { return compare(x, y) < 0; });
   Dim result = kept[0];
   for (size_t i = 1; i < kept.size(); ++i) {
     result = DimBuilder::operation(op, result, kept[i]);
@@ -169,6 +171,9 @@ Dim max(const Dim& a, const Dim& b) {
 Dim equal(const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant()) {
     return a.constant() == b.constant() ? 1 : 0;
+  }
+  if (compare(a, b) > 0) {
+    return equal(b, a);
   }
   if (std::optional<bool> known = proves_equal(a, b)) {
     return *known ? 1 : 0;
@@ -283,6 +288,9 @@ Dim floor_scale(const Dim& a, double scale) {
 }
 
 std::optional<bool> proves_equal(const Dim& a, const Dim& b) {
+  if (compare(a, b) > 0) {  // a difference may overflow one way round only
+    return proves_equal(b, a);
+  }
   if (a == b) {
     return true;
   }
@@ -304,6 +312,9 @@ std::optional<bool> proves_equal(const Dim& a, const Dim& b) {
 }
 
 std::optional<bool> proves_less(const Dim& a, const Dim& b) {
+  if (a == b) {
+    return false;
+  }
   Range range = difference_range(a, b);
   if (range.max < 0) {
     return true;

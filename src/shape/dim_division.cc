@@ -139,6 +139,34 @@ bool divide_with_remainder(const Polynomial& p, const Polynomial& d, Polynomial&
   return true;
 }
 
+// (k·rest·(x / y)) / d = k·rest·x / (d·y): p and d without the inner quotient, where p is such a product.
+bool merge_nested_quotient(Polynomial& p, Polynomial& d) {
+  if (p.terms.size() != 1 || p.constant != 0) {
+    return false;
+  }
+  const Term& term = p.terms[0];
+  auto nested = std::find_if(term.atoms.begin(), term.atoms.end(),
+                             [](const NodeRef& atom) { return atom->is_operation(DimOp::kExactDiv); });
+  if (nested == term.atoms.end() || (*nested)->operands[1].is_constant(0)) {
+    return false;
+  }
+  Polynomial others{0, {term}};
+  Monomial& atoms = others.terms[0].atoms;
+  atoms.erase(atoms.begin() + (nested - term.atoms.begin()));
+  if (atoms.empty()) {
+    others = {term.coefficient, {}};
+  }
+  Polynomial dividend;
+  Polynomial divisor;
+  if (!multiply(others, copy_of((*nested)->operands[0]), dividend) ||
+      !multiply(d, copy_of((*nested)->operands[1]), divisor)) {
+    return false;
+  }
+  p = std::move(dividend);
+  d = std::move(divisor);
+  return true;
+}
+
 // ⌊a / b⌋ or ⌈a / b⌉ for a divisor that is no number.
 Dim round_by_expression(DimOp op, const Dim& a, const Dim& b) {
   Polynomial p = copy_of(a);
@@ -242,32 +270,9 @@ Dim exact_div(const Dim& a, const Dim& b) {
       return as_given;
     }
     cancel(p, d, [](const Dim::Node&) { return true; });
-    // k·rest·(x / y) / d = k·rest·x / (d·y)
-    if (p.terms.size() == 1 && p.constant == 0) {
-      Term& term = p.terms[0];
-      auto nested = std::find_if(term.atoms.begin(), term.atoms.end(),
-                                 [](const NodeRef& atom) { return atom->is_operation(DimOp::kExactDiv); });
-      if (nested != term.atoms.end()) {
-        NodeRef quotient = *nested;
-        Polynomial others{0, {term}};
-        Monomial& atoms = others.terms[0].atoms;
-        atoms.erase(atoms.begin() + (nested - term.atoms.begin()));
-        if (atoms.empty()) {
-          others = {term.coefficient, {}};
-        }
-        Polynomial x;
-        Polynomial y;
-        if (!quotient->operands[1].is_constant(0) && multiply(others, copy_of(quotient->operands[0]), x) &&
-            multiply(d, copy_of(quotient->operands[1]), y)) {
-          p = std::move(x);
-          d = std::move(y);
-          continue;
-        }
-      }
+    if (merge_nested_quotient(p, d)) {
+      continue;
     }
-    break;
-  }
-  for (;;) {
     Polynomial quotient;
     Polynomial rest;
     if (!divide_with_remainder(p, d, quotient, rest) || !accumulate(result, quotient, sign)) {
@@ -276,19 +281,22 @@ Dim exact_div(const Dim& a, const Dim& b) {
     if (rest.is_zero()) {
       return DimBuilder::polynomial(std::move(result));
     }
-    if (rest.leading() > 0) {
-      Dim atom = DimBuilder::operation(DimOp::kExactDiv, DimBuilder::polynomial(std::move(rest)),
+    p = std::move(rest);
+    if (!quotient.is_zero()) {
+      continue;  // what is left may have factors in common with the divisor
+    }
+    if (p.leading() > 0) {
+      Dim atom = DimBuilder::operation(DimOp::kExactDiv, DimBuilder::polynomial(std::move(p)),
                                        DimBuilder::polynomial(std::move(d)));
       Polynomial storage;
       return accumulate(result, DimBuilder::view(atom, storage), sign)
                  ? DimBuilder::polynomial(std::move(result))
                  : as_given;
     }
-    if (!negate(rest)) {
+    if (!negate(p)) {
       return as_given;
     }
     sign = -sign;
-    p = std::move(rest);
   }
 }
 

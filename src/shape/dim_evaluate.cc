@@ -15,8 +15,8 @@ namespace weir {
 namespace {
 
 // Expressions within these bounds are evaluated where they lie; larger ones go through a table, which visits
-// shared parts once and needs no stack. Both do the same steps in the same order, so they have the same
-// errors.
+// shared parts once and needs no stack. Both do the same steps, so they fail for the same values;
+// where several steps fail, they may name another one.
 constexpr int32_t kMaxDepth = 64;
 constexpr int64_t kMaxWeight = 512;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shape/dim_table.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "shape/dim_arithmetic.h"
@@ -121,6 +122,7 @@ int32_t DimTable::add(const Dim& dim) {
         pending.push_back(child.get());
       }
     });
+    std::reverse(pending.begin() + static_cast<ptrdiff_t>(before), pending.end());  // the first child first
     if (pending.size() == before) {
       pending.pop_back();
       lowered_.emplace(node, lower(*node));

@@ -14,6 +14,12 @@ int64_t saturating_add(int64_t a, int64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? (a < 0 ? INT64_MIN : INT64_MAX) : sum;
 }
 
+// A range that holds `a` in which each end of 64 bits means unbounded: INT64_MAX as the least value is a
+// number, and so is INT64_MIN as the greatest.
+Range loosened(const Range& a) {
+  return {std::min(a.min, INT64_MAX - 1), std::max(a.max, INT64_MIN + 1)};
+}
+
 bool is_infinite(int64_t bound) {
   return bound == INT64_MIN || bound == INT64_MAX;
 }
@@ -35,11 +41,11 @@ int64_t mul_bound(int64_t a, int64_t b) {
 
 // b is not 0.
 int64_t floor_div_bound(int64_t a, int64_t b) {
-  if (is_infinite(b)) {  // the limit for a divisor that grows without end
-    return a != 0 && (a < 0) != (b < 0) ? -1 : 0;
-  }
   if (is_infinite(a)) {
     return (a < 0) == (b < 0) ? INT64_MAX : INT64_MIN;
+  }
+  if (is_infinite(b)) {  // a divisor greater than any finite a
+    return a != 0 && (a < 0) != (b < 0) ? -1 : 0;
   }
   return floor_quotient(a, b);
 }
@@ -50,14 +56,17 @@ Range of_corners(std::initializer_list<int64_t> values) {
 }
 
 // b does not hold 0.
-Range floor_div_one_sign(const Range& a, const Range& b) {
+Range floor_div_one_sign(const Range& dividend, const Range& divisor) {
+  Range a = loosened(dividend);
+  Range b = loosened(divisor);
   return of_corners({floor_div_bound(a.min, b.min), floor_div_bound(a.min, b.max),
                      floor_div_bound(a.max, b.min), floor_div_bound(a.max, b.max)});
 }
 
 }  // namespace
 
-Range negate(const Range& a) {
+Range negate(const Range& range) {
+  Range a = loosened(range);
   return {negate_bound(a.max), negate_bound(a.min)};
 }
 
@@ -72,7 +81,9 @@ Range add(const Range& a, const Range& b) {
   return sum;
 }
 
-Range mul(const Range& a, const Range& b) {
+Range mul(const Range& x, const Range& y) {
+  Range a = loosened(x);
+  Range b = loosened(y);
   return of_corners(
       {mul_bound(a.min, b.min), mul_bound(a.min, b.max), mul_bound(a.max, b.min), mul_bound(a.max, b.max)});
 }
@@ -127,7 +138,8 @@ Range max(const Range& a, const Range& b) {
   return {std::max(a.min, b.min), std::max(a.max, b.max)};
 }
 
-Range floor_scale(const Range& a, double scale) {
+Range floor_scale(const Range& range, double scale) {
+  Range a = loosened(range);
   if (!std::isfinite(scale)) {
     return kEverything;
   }

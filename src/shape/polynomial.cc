@@ -16,6 +16,14 @@ uint64_t magnitude(int64_t value) {
   return value < 0 ? uint64_t{0} - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
 }
 
+bool add_scaled(int64_t a, int64_t b, int64_t factor, int64_t& result) {
+  if (factor == -1) {  // −1·INT64_MIN does not fit, and INT64_MIN − INT64_MIN does
+    return !__builtin_sub_overflow(a, b, &result);
+  }
+  int64_t scaled;
+  return !__builtin_mul_overflow(b, factor, &scaled) && !__builtin_add_overflow(a, scaled, &result);
+}
+
 // Sorts and merges like terms.
 bool merge_terms(std::vector<Term>& terms) {
   std::stable_sort(terms.begin(), terms.end(),
@@ -59,9 +67,7 @@ std::strong_ordering compare(const Monomial& a, const Monomial& b) {
 }
 
 bool add_scaled(const Polynomial& a, const Polynomial& b, int64_t factor, Polynomial& result) {
-  int64_t scaled;
-  if (__builtin_mul_overflow(b.constant, factor, &scaled) ||
-      __builtin_add_overflow(a.constant, scaled, &result.constant)) {
+  if (!add_scaled(a.constant, b.constant, factor, result.constant)) {
     return false;
   }
   result.terms.clear();
@@ -76,14 +82,12 @@ bool add_scaled(const Polynomial& a, const Polynomial& b, int64_t factor, Polyno
       result.terms.push_back(a.terms[i++]);
       continue;
     }
-    if (__builtin_mul_overflow(b.terms[j].coefficient, factor, &scaled)) {
+    int64_t coefficient = order == 0 ? a.terms[i++].coefficient : 0;
+    if (!add_scaled(coefficient, b.terms[j].coefficient, factor, coefficient)) {
       return false;
     }
-    if (order == 0 && __builtin_add_overflow(a.terms[i++].coefficient, scaled, &scaled)) {
-      return false;
-    }
-    if (scaled != 0) {
-      result.terms.push_back({scaled, b.terms[j].atoms});
+    if (coefficient != 0) {
+      result.terms.push_back({coefficient, b.terms[j].atoms});
     }
     ++j;
   }

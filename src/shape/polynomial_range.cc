@@ -24,7 +24,7 @@ Range of_monomial(const Monomial& atoms) {
   Range range{1, 1};
   for (size_t i = 0; i < atoms.size();) {
     size_t end = i + 1;
-    while (end < atoms.size() && atoms[end] == atoms[i]) {
+    while (end < atoms.size() && compare(*atoms[end], *atoms[i]) == 0) {
       ++end;
     }
     range = interval::mul(range, interval::power(atoms[i]->range, static_cast<int>(end - i)));
