@@ -41,7 +41,7 @@ size_t display_width(std::string_view utf8);
 
 void print(std::string_view text);
 // Indented by two. Bytes that are not UTF-8 become U+FFFD.
-void print_json(const nlohmann::json& json);
+void print_json(const nlohmann::ordered_json& json);
 
 // The exit codes of every command.
 inline constexpr int kExitOk = 0;

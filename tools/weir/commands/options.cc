@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/weir/commands/options.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <memory>
+
+namespace weir::cli {
+namespace {
+
+// An option whose text one of our parsers takes. The parser's sentence becomes the usage error; the exception
+// stays between this function and main(), as the library has it.
+template <typename Parse, typename Store>
+CLI::Option* add_parsed(CLI::App& command, const std::string& name, Parse parse, Store store,
+                        const std::string& description) {
+  const auto take = [name, parse, store](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      auto value = parse(text);
+      if (!value) throw CLI::ValidationError(name, value.error().message());
+      store(*std::move(value));
+    }
+  };
+  return command.add_option_function<std::vector<std::string>>(name, take, description)
+      ->type_size(1)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+}
+
+template <typename Parse, typename T>
+CLI::Option* add_list(CLI::App& command, const std::string& name, Parse parse, std::vector<T>& target,
+                      const std::string& description) {
+  return add_parsed(
+      command, name, parse, [&target](T value) { target.push_back(std::move(value)); }, description);
+}
+
+template <typename Parse, typename T>
+CLI::Option* add_value(CLI::App& command, const std::string& name, Parse parse, T& target,
+                       const std::string& description) {
+  return add_parsed(command, name, parse, [&target](T value) { target = std::move(value); }, description);
+}
+
+void add_shapes(CLI::App& command, ShapeOptions& options) {
+  add_list(command, "--shape", parse_shape, options.shapes,
+           "The shape of an input, as in images=1x3x640x640; repeatable")
+      ->option_text("NAME=1x3x…");
+  add_list(command, "--dim", parse_dim, options.dims,
+           "The value or range of a dimension that the model names, as in batch=4 or seq=1..512; repeatable")
+      ->option_text("NAME=V|A..B");
+}
+
+void add_threads(CLI::App& command, int32_t& threads) {
+  command.add_option("--threads", threads, "Threads to use; by default one a core")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+}
+
+void add_json(CLI::App& command, bool& json) {
+  command.add_flag("--json", json, "Print the result as JSON");
+}
+
+Result<Task> parse_task(std::string_view text) {
+  if (text == "raw") return Task::kRaw;
+  if (text == "classify") return Task::kClassify;
+  if (text == "embed") return Task::kEmbed;
+  return fail(StatusCode::kInvalidArgument, "The task '{}' is none of 'raw', 'classify' and 'embed'.", text);
+}
+
+Result<Policy> parse_policy(std::string_view text) {
+  if (text == "cpu_only") return Policy::kCpuOnly;
+  return fail(StatusCode::kInvalidArgument, "The policy '{}' is not available here, and 'cpu_only' is.",
+              text);
+}
+
+Result<Strictness> parse_strict(std::string_view text) {
+  if (text == "costs") return Strictness::kCosts;
+  if (text == "all") return Strictness::kAll;
+  return fail(StatusCode::kInvalidArgument, "The strictness '{}' is neither 'costs' nor 'all'.", text);
+}
+
+Result<uint64_t> parse_seed(std::string_view text) {
+  uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error == std::errc() && end == text.data() + text.size()) return seed;
+  return fail(StatusCode::kInvalidArgument, "The seed '{}' is no whole number of at least 0.", text);
+}
+
+Result<std::vector<std::string>> parse_targets(std::string_view text) {
+  std::vector<std::string> targets;
+  while (true) {
+    const size_t end = text.find(',');
+    targets.emplace_back(text.substr(0, end));
+    if (targets.back().empty()) {
+      return fail(StatusCode::kInvalidArgument,
+                  "The list of targets has an empty name; one is 'avx2,avx512'.");
+    }
+    if (end == std::string_view::npos) return targets;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+void add_devices_options(CLI::App& command, DevicesOptions& options) {
+  add_json(command, options.json);
+}
+
+void add_inspect_options(CLI::App& command, InspectOptions& options) {
+  command.add_option("model", options.model, "A model (.onnx) or a program (.weir)")->required();
+  add_json(command, options.json);
+}
+
+void add_plan_options(CLI::App& command, PlanOptions& options) {
+  command.add_option("model", options.model, "A model (.onnx) or a program (.weir)")->required();
+  add_shapes(command, options.shapes);
+  add_threads(command, options.threads);
+  command.add_option("--html", options.html, "Write a drawing of memory against steps")->option_text("FILE");
+  add_json(command, options.json);
+}
+
+void add_compile_options(CLI::App& command, CompileCommandOptions& options) {
+  command.add_option("model", options.model, "The model (.onnx)")->required();
+  command.add_option("-o,--output", options.output, "The program to write (.weir)")
+      ->required()
+      ->option_text("FILE");
+  add_value(command, "--target", parse_targets, options.targets,
+            "Processors to compile for, separated by commas")
+      ->option_text("NAME,…");
+  command.add_flag("--portable", options.portable,
+                   "Keep plain constants too, for targets that are not named");
+  add_value(command, "--memory-limit", parse_bytes, options.memory_limit,
+            "The most that activations and workspace may take, as in 64MiB")
+      ->option_text("BYTES");
+  command.add_option("--dump-after", options.dump_after, "Print the graph after this pass; repeatable")
+      ->option_text("PASS")
+      ->allow_extra_args(false);
+  add_shapes(command, options.shapes);
+  add_json(command, options.json);
+}
+
+void add_run_options(CLI::App& command, RunOptions& options) {
+  command.add_option("model", options.model, "A model (.onnx) or a program (.weir)")->required();
+  add_list(command, "--input", parse_input, options.inputs,
+           "A file for an input: .npy, or .png and .jpg for one that takes an image; repeatable")
+      ->option_text("[NAME=]FILE");
+  add_value(command, "--mean", parse_channel_values, options.mean,
+            "Subtracted from an image's values (0 to 255)")
+      ->option_text("V|R,G,B");
+  add_value(command, "--scale", parse_channel_values, options.scale, "Multiplies what is left, as in 1/255")
+      ->option_text("V|R,G,B");
+  add_parsed(
+      command, "--random", parse_seed, [&options](uint64_t seed) { options.random = seed; },
+      "Fill inputs that have no file with random numbers")
+      ->option_text("SEED");
+  add_value(command, "--task", parse_task, options.task,
+            "What to make of the outputs: raw (the default), classify or embed")
+      ->option_text("TASK");
+  command.add_option("--labels", options.labels, "Names of the classes, one a line")->option_text("FILE");
+  command.add_option("--top", options.top, "How many classes to show")
+      ->check(CLI::Range(1, 1000000))
+      ->option_text("N");
+  command.add_option("--output", options.output, "Folder for the outputs as .npy files")->option_text("DIR");
+  add_value(command, "--policy", parse_policy, options.policy, "Which devices may be used: cpu_only")
+      ->option_text("POLICY");
+  // The parser stores a flag's value in a string, which must live as long as the option does.
+  const auto strict = std::make_shared<std::string>();
+  command
+      .add_flag("--strict{costs}", *strict,
+                "Make every listed cost (copy, fallback, …) an error; --strict=all: every "
+                "listed difference")
+      ->each([strict, &options](const std::string& text) {
+        const Result<Strictness> value = parse_strict(text);
+        if (!value) throw CLI::ValidationError("--strict", value.error().message());
+        options.strict = *value;
+      });
+  add_shapes(command, options.shapes);
+  add_threads(command, options.threads);
+  add_json(command, options.json);
+}
+
+void add_bench_options(CLI::App& command, BenchOptions& options) {
+  command.add_option("model", options.model, "A model (.onnx) or a program (.weir)")->required();
+  command.add_option("--seconds", options.seconds, "How long to measure")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->option_text("S");
+  command.add_option("--runs", options.runs, "How many runs to measure, instead of a time")
+      ->check(CLI::Range(1, 100000000))
+      ->option_text("N");
+  add_shapes(command, options.shapes);
+  add_threads(command, options.threads);
+  add_json(command, options.json);
+}
+
+void add_ocr_options(CLI::App& command, OcrOptions& options) {
+  command.add_option("detector", options.detector, "The network that finds text (.onnx or .weir)")
+      ->required();
+  command.add_option("recogniser", options.recogniser, "The network that reads a line (.onnx or .weir)")
+      ->required();
+  command.add_option("images", options.images, "Photos (.png, .jpg)")->required();
+  command.add_option("--output", options.output, "Folder for the photos with the text drawn in")
+      ->option_text("DIR");
+  add_threads(command, options.threads);
+  add_json(command, options.json);
+}
+
+}  // namespace weir::cli
