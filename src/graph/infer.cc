@@ -19,6 +19,7 @@ Result<TensorType> infer_elementwise(const Inference& inference) {
   const TileProgram& program = inference.get<ElementwiseAttributes>().program;
   const auto count = static_cast<size_t>(program.input_count());
   WEIR_TRY(inference.operands(count, static_cast<int64_t>(count), count));
+  WEIR_TRY(inference.check_program(program));
   std::vector<Dims> shapes;
   for (size_t i = 0; i < count; ++i) {
     if (inference.input(i).element_type != program.input_types()[i]) {
@@ -215,9 +216,14 @@ Result<TensorType> infer_resize(const Inference& inference) {
     return inference.wrong("takes ({}) to ({}) with ({}) scales, and the ranks are to be equal.",
                            x.to_string(), wanted->to_string(), scales.size());
   }
+  // Formats round the product in several ways, which differ by one where it is close to a whole number.
   for (size_t i = 0; i < scales.size(); ++i) {
-    WEIR_TRY(inference.require_equal(wanted->shape[i], floor_scale(x.shape[i], scales[i]),
-                                     "the result that its scales give"));
+    const auto given = wanted->shape[i].as_constant();
+    const auto scaled = floor_scale(x.shape[i], scales[i]).as_constant();
+    if (given && scaled && (*given < *scaled - 1 || *given > *scaled + 1)) {
+      return inference.wrong("scales ({}) by ({}) on axis ({}), and ({}) is asked for.",
+                             x.shape[i].to_string(), scales[i], i, *given);
+    }
   }
   return TensorType{x.element_type, wanted->shape, {}};
 }
@@ -333,6 +339,17 @@ Result<void> Inference::operands(size_t least, int64_t most, size_t required) co
     if (inputs[i] == nullptr) {
       return wrong("lacks operand ({}), which it needs.", i);
     }
+  }
+  return {};
+}
+
+Result<void> Inference::check_program(const TileProgram& program) const {
+  const std::span<const ElementType> types = program.input_types();
+  const std::span<const TileInstruction> instructions = program.instructions();
+  if (auto checked =
+          TileProgram::from_parts({types.begin(), types.end()}, {instructions.begin(), instructions.end()});
+      !checked) {
+    return wrong("has no valid program: {}", checked.error().message());
   }
   return {};
 }

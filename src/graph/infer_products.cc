@@ -76,6 +76,11 @@ Result<TensorType> after_epilogue(const Inference& inference, TensorType result)
   if (epilogue.empty()) {
     return result;
   }
+  WEIR_TRY(inference.check_program(epilogue));
+  if (epilogue.input_count() == 0 || epilogue.input_types()[0] != result.element_type) {
+    return inference.wrong("has an epilogue that does not read its result of type ({}).",
+                           to_string(result.element_type));
+  }
   for (int i = 1; i < epilogue.input_count(); ++i) {
     const size_t operand = static_cast<size_t>(kFixedOperands + i - 1);
     if (!inference.has(operand)) {

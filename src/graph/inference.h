@@ -37,6 +37,7 @@ struct Inference {
   Result<void> require_at_least(const Dim& a, const Dim& b, std::string_view what) const;
   // Between `least` and `most` operands (most < 0: any number), operand i < `required` present.
   Result<void> operands(size_t least, int64_t most, size_t required) const;
+  Result<void> check_program(const TileProgram& program) const;
   Result<void> axis_in_range(int64_t axis, int rank) const;
   Result<const TensorType*> only_wanted() const;
 };

@@ -1,0 +1,573 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elementwise operators: each becomes a tile program. What is known of shapes is computed on the spot.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "import/onnx/converters.h"
+
+namespace weir::onnx_import {
+namespace {
+
+// The operands of a program: scalar constants become immediates, the others its inputs.
+struct Operands {
+  TileProgram program;
+  std::vector<ValueId> values;  // of the program's inputs
+  std::vector<int> numbers;     // the program's operand for each one asked for
+};
+
+bool is_exact_immediate(ElementType type, double value) {
+  constexpr double kExact = 9007199254740992.0;  // 2^53
+  return !std::isnan(value) && (is_floating_point(type) || std::abs(value) < kExact);
+}
+
+Result<Operands> gather_operands(NodeLowering& node, std::span<const size_t> indices) {
+  int64_t tensor_rank = -1;
+  std::vector<std::optional<double>> scalars;
+  for (size_t i : indices) {
+    std::optional<double> scalar = node.scalar(i);
+    if (scalar && !is_exact_immediate(node.element_type(i), *scalar)) {
+      scalar.reset();
+    }
+    if (!scalar) {
+      tensor_rank = std::max(tensor_rank, node.rank(i));
+    }
+    scalars.push_back(scalar);
+  }
+  Operands operands;
+  std::vector<ElementType> types;
+  std::vector<int> inputs(indices.size(), -1);
+  for (size_t k = 0; k < indices.size(); ++k) {
+    // An immediate has no rank to give to the result.
+    if (scalars[k] && node.rank(indices[k]) <= tensor_rank) {
+      continue;
+    }
+    WEIR_ASSIGN(const ValueId value, node.value(indices[k]));
+    const auto known = std::ranges::find(operands.values, value);
+    inputs[k] = static_cast<int>(known - operands.values.begin());
+    if (known == operands.values.end()) {
+      operands.values.push_back(value);
+      types.push_back(node.element_type(indices[k]));
+    }
+  }
+  operands.program = TileProgram(std::move(types));
+  for (size_t k = 0; k < indices.size(); ++k) {
+    operands.numbers.push_back(
+        inputs[k] >= 0 ? inputs[k] : operands.program.immediate(*scalars[k], node.element_type(indices[k])));
+  }
+  return operands;
+}
+
+Result<void> emit_program(NodeLowering& node, Operands operands) {
+  WEIR_ASSIGN(const ValueId y, node.emit(Op::kElementwise, ElementwiseAttributes{std::move(operands.program)},
+                                         std::move(operands.values)));
+  node.set_output(0, y);
+  return {};
+}
+
+bool is_shape_type(ElementType type) {
+  return type == ElementType::kInt64 || type == ElementType::kInt32 || type == ElementType::kBool;
+}
+
+// Whether elements of these operands are to be computed here: shape arithmetic, not constants of the network.
+bool is_shape_arithmetic(NodeLowering& node, std::initializer_list<size_t> operands) {
+  bool derived = false;
+  for (size_t i : operands) {
+    if (node.known(i) == nullptr) {
+      return false;
+    }
+    derived = derived || node.derived(i) || is_shape_type(node.element_type(i));
+  }
+  return derived;
+}
+
+// Applies `function` to each element; false where one can't be said.
+template <typename Function>
+bool set_mapped(NodeLowering& node, ElementType type, const Known& a, Function function) {
+  Known result{a.shape, {}};
+  for (const Scalar& element : a.elements) {
+    std::optional<Scalar> value = function(element);
+    if (!value) {
+      return false;
+    }
+    result.elements.push_back(*std::move(value));
+  }
+  node.set_known(0, type, std::move(result));
+  return true;
+}
+
+struct NamedScalarOp {
+  std::string_view name;
+  ScalarOp op;
+};
+
+constexpr std::array<NamedScalarOp, 26> kScalarOps = {{
+    {"Add", ScalarOp::kAdd},
+    {"And", ScalarOp::kAnd},
+    {"Abs", ScalarOp::kAbs},
+    {"Ceil", ScalarOp::kCeil},
+    {"Div", ScalarOp::kDiv},
+    {"Equal", ScalarOp::kEqual},
+    {"Erf", ScalarOp::kErf},
+    {"Exp", ScalarOp::kExp},
+    {"Floor", ScalarOp::kFloor},
+    {"Greater", ScalarOp::kGreater},
+    {"GreaterOrEqual", ScalarOp::kGreaterOrEqual},
+    {"HardSwish", ScalarOp::kHardSwish},
+    {"Less", ScalarOp::kLess},
+    {"LessOrEqual", ScalarOp::kLessOrEqual},
+    {"Log", ScalarOp::kLog},
+    {"Mul", ScalarOp::kMul},
+    {"Neg", ScalarOp::kNeg},
+    {"Not", ScalarOp::kNot},
+    {"Or", ScalarOp::kOr},
+    {"Reciprocal", ScalarOp::kReciprocal},
+    {"Relu", ScalarOp::kRelu},
+    {"Round", ScalarOp::kRound},
+    {"Sigmoid", ScalarOp::kSigmoid},
+    {"Sqrt", ScalarOp::kSqrt},
+    {"Sub", ScalarOp::kSub},
+    {"Tanh", ScalarOp::kTanh},
+}};
+
+ScalarOp scalar_op(const NodeLowering& node) {
+  for (const NamedScalarOp& entry : kScalarOps) {
+    if (entry.name == node.proto().op_type()) {
+      return entry.op;
+    }
+  }
+  return ScalarOp::kImmediate;  // the table of converters names no other
+}
+
+Result<void> convert_unary(NodeLowering& node) {
+  WEIR_TRY(node.require_inputs(1, 1));
+  const std::string_view op = node.proto().op_type();
+  const ElementType type = node.element_type(0);
+  if (is_shape_arithmetic(node, {0}) && set_mapped(node, type, *node.known(0), [&](const Scalar& element) {
+        return evaluate_unary(op, type, element);
+      })) {
+    return {};
+  }
+  WEIR_ASSIGN(const ValueId x, node.value(0));
+  Operands operands{TileProgram({type}), {x}, {0}};
+  operands.program.append(scalar_op(node), {0});
+  return emit_program(node, std::move(operands));
+}
+
+Result<void> convert_binary(NodeLowering& node) {
+  WEIR_TRY(node.require_inputs(2, 2));
+  constexpr std::array<size_t, 2> kBoth = {0, 1};
+  WEIR_TRY(node.require_same_type(kBoth));
+  const std::string_view op = node.proto().op_type();
+  const ScalarOp scalar = scalar_op(node);
+  if (is_shape_arithmetic(node, {0, 1})) {
+    if (std::optional<Known> result =
+            evaluate_binary(op, node.element_type(0), *node.known(0), *node.known(1))) {
+      const bool gives_bool = scalar == ScalarOp::kAnd || scalar == ScalarOp::kOr ||
+                              (scalar >= ScalarOp::kEqual && scalar <= ScalarOp::kGreaterOrEqual);
+      node.set_known(0, gives_bool ? ElementType::kBool : node.element_type(0), *std::move(result));
+      return {};
+    }
+  }
+  WEIR_ASSIGN(Operands operands, gather_operands(node, kBoth));
+  operands.program.append(scalar, {operands.numbers[0], operands.numbers[1]});
+  return emit_program(node, std::move(operands));
+}
+
+Result<void> convert_xor(NodeLowering& node) {
+  WEIR_TRY(node.require_inputs(2, 2));
+  constexpr std::array<size_t, 2> kBoth = {0, 1};
+  WEIR_TRY(node.require_same_type(kBoth));
+  WEIR_ASSIGN(Operands operands, gather_operands(node, kBoth));
+  const int same = operands.program.append(ScalarOp::kEqual, {operands.numbers[0], operands.numbers[1]});
+  operands.program.append(ScalarOp::kNot, {same});
+  return emit_program(node, std::move(operands));
+}
+
+// Only on shapes, and on floating-point data with fmod's sign left out.
+Result<void> convert_mod(NodeLowering& node) {
+  WEIR_TRY(node.require_inputs(2, 2));
+  constexpr std::array<size_t, 2> kBoth = {0, 1};
+  WEIR_TRY(node.require_same_type(kBoth));
+  WEIR_ASSIGN(const int64_t fmod, node.integer("fmod", 0));
+  const bool integers = is_shape_type(node.element_type(0));
+  if (integers && is_shape_arithmetic(node, {0, 1})) {
+    const Known& a = *node.known(0);
+    const Known& b = *node.known(1);
+    const auto negative = [](const Scalar& element) { return element.numerator.range().min < 0; };
+    // The sign of fmod's result is the dividend's; of mod's, the divisor's.
+    if (fmod == 0 ||
+        (std::ranges::none_of(a.elements, negative) && std::ranges::none_of(b.elements, negative))) {
+      if (std::optional<Known> result = evaluate_binary("Mod", node.element_type(0), a, b)) {
+        node.set_known(0, node.element_type(0), *std::move(result));
+        return {};
+      }
+    }
+  }
+  return node.unsupported("Mod of data is not supported, Mod of shapes and constants is.");
+}
+
+Result<void> convert_pow(NodeLowering& node) {
+  WEIR_TRY(node.require_inputs(2, 2));
+  const ElementType type = node.element_type(0);
+  const std::optional<double> exponent = node.scalar(1);
+  if (is_shape_arithmetic(node, {0, 1}) && node.element_type(1) == type && is_floating_point(type)) {
+    if (std::optional<Known> result = evaluate_binary("Pow", type, *node.known(0), *node.known(1))) {
+      node.set_known(0, type, *std::move(result));
+      return {};
+    }
+  }
+  if (exponent && node.rank(1) <= node.rank(0) && (*exponent == 2 || *exponent == 3 || *exponent == 0.5)) {
+    WEIR_ASSIGN(const ValueId x, node.value(0));
+    Operands operands{TileProgram({type}), {x}, {0}};
+    if (*exponent == 0.5) {
+      operands.program.append(ScalarOp::kSqrt, {0});
+    } else {
+      const int square = operands.program.append(ScalarOp::kMul, {0, 0});
+      if (*exponent == 3) {
+        operands.program.append(ScalarOp::kMul, {square, 0});
+      }
+    }
+    return emit_program(node, std::move(operands));
+  }
+  constexpr std::array<size_t, 2> kBoth = {0, 1};
+  WEIR_ASSIGN(Operands operands, gather_operands(node, kBoth));
+  int power = operands.numbers[1];
+  if (node.element_type(1) != type) {
+    power = operands.program.append_cast(power, type);
+  }
+  operands.program.append(ScalarOp::kPow, {operands.numbers[0], power});
+  return emit_program(node, std::move(operands));
+}
+
+// Max, Min, Sum and Mean of any number of operands.
+Result<void> convert_variadic(NodeLowering& node) {
+  const std::string& op = node.proto().op_type();
+  const size_t count = node.input_count();
+  WEIR_TRY(node.require_inputs(std::max<size_t>(count, 1), SIZE_MAX));
+  std::vector<size_t> all(count);
+  for (size_t i = 0; i < count; ++i) {
+    all[i] = i;
+  }
+  WEIR_TRY(node.require_same_type(all));
+  const ElementType type = node.element_type(0);
+  if (count == 1) {
+    node.alias_input(0, 0);
+    return {};
+  }
+  if (count == 2 && (op == "Max" || op == "Min") && is_shape_arithmetic(node, {0, 1})) {
+    if (std::optional<Known> result = evaluate_binary(op, type, *node.known(0), *node.known(1))) {
+      node.set_known(0, type, *std::move(result));
+      return {};
+    }
+  }
+  const ScalarOp scalar = op == "Max" ? ScalarOp::kMax : op == "Min" ? ScalarOp::kMin : ScalarOp::kAdd;
+  // As many operands a step as a program takes; further steps begin with the result so far.
+  constexpr size_t kOperands = kMaxTileInputs - 1;
+  std::optional<ValueId> result;
+  for (size_t begin = 0; begin < count; begin += kOperands) {
+    const std::span<const size_t> group = std::span(all).subspan(begin, std::min(kOperands, count - begin));
+    std::vector<ValueId> values;
+    if (result) {
+      values.push_back(*result);
+    }
+    for (size_t i : group) {
+      WEIR_ASSIGN(values.emplace_back(), node.value(i));
+    }
+    TileProgram program(std::vector<ElementType>(values.size(), type));
+    int joined = 0;
+    for (int i = 1; i < static_cast<int>(values.size()); ++i) {
+      joined = program.append(scalar, {joined, i});
+    }
+    if (op == "Mean" && begin + kOperands >= count) {
+      const int divisor = program.immediate(static_cast<double>(count), type);
+      program.append(ScalarOp::kDiv, {joined, divisor});
+    }
+    const bool last = begin + kOperands >= count;
+    WEIR_ASSIGN(result, node.emit(Op::kElementwise, ElementwiseAttributes{std::move(program)},
+                                  std::move(values), last ? "" : fmt::format("{}", begin / kOperands)));
+  }
+  node.set_output(0, *result);
+  return {};
+}
+
+Result<void> convert_clip(NodeLowering& node) {
+  WEIR_TRY(node.require_inputs(1, 3));
+  const ElementType type = node.element_type(0);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::array<std::optional<double>, 2> bounds = {-kInfinity, kInfinity};
+  if (node.version() < 11) {
+    WEIR_ASSIGN(bounds[0], node.real("min", static_cast<double>(std::numeric_limits<float>::lowest())));
+    WEIR_ASSIGN(bounds[1], node.real("max", static_cast<double>(std::numeric_limits<float>::max())));
+  } else {
+    constexpr std::array<size_t, 3> kAll = {0, 1, 2};
+    WEIR_TRY(node.require_same_type(kAll));
+    for (size_t i = 1; i < 3; ++i) {
+      if (node.has(i)) {
+        bounds[i - 1] = node.scalar(i);
+      }
+    }
+  }
+  WEIR_ASSIGN(const ValueId x, node.value(0));
+  Operands operands{TileProgram({type}), {x}, {0}};
+  if (is_floating_point(type) && bounds[0] && bounds[1]) {
+    operands.program.append(ScalarOp::kClip, {0}, *bounds[0], *bounds[1]);
+    return emit_program(node, std::move(operands));
+  }
+  std::vector<size_t> indices = {0};
+  std::vector<ScalarOp> ops;
+  for (size_t i = 1; i < 3; ++i) {
+    if (node.has(i)) {
+      if (node.type(i).rank() != 0 && node.type(i).element_count() != Dim(1)) {
+        return node.wrong("Bound ({}) has type ({}), and takes a scalar.", i, node.type(i).to_string());
+      }
+      indices.push_back(i);
+      ops.push_back(i == 1 ? ScalarOp::kMax : ScalarOp::kMin);
+    }
+  }
+  WEIR_ASSIGN(operands, gather_operands(node, indices));
+  int clipped = operands.numbers[0];
+  for (size_t k = 0; k < ops.size(); ++k) {
+    clipped = operands.program.append(ops[k], {clipped, operands.numbers[k + 1]});
+  }
+  if (ops.empty()) {
+    node.alias_input(0, 0);
+    return {};
+  }
+  return emit_program(node, std::move(operands));
+}
+
+Result<void> convert_cast_to(NodeLowering& node, ElementType to) {
+  const ElementType from = node.element_type(0);
+  if (from == to) {
+    node.alias_input(0, 0);
+    return {};
+  }
+  if (is_shape_arithmetic(node, {0}) && set_mapped(node, to, *node.known(0), [&](const Scalar& element) {
+        return evaluate_cast(from, to, element);
+      })) {
+    return {};
+  }
+  WEIR_ASSIGN(const ValueId x, node.value(0));
+  Operands operands{TileProgram({from}), {x}, {0}};
+  operands.program.append_cast(0, to);
+  return emit_program(node, std::move(operands));
+}
+
+Result<void> convert_cast(NodeLowering& node) {
+  WEIR_TRY(node.require_inputs(1, 1));
+  WEIR_ASSIGN(const int64_t to, node.integer("to", 0));
+  const std::optional<ElementType> type =
+      to < 0 || to > INT32_MAX ? std::nullopt : element_type_of(static_cast<int32_t>(to));
+  if (!type) {
+    return node.unsupported("Cast gives type ({}), and numbers and bool are supported.",
+                            onnx_type_name(static_cast<int32_t>(to)));
+  }
+  return convert_cast_to(node, *type);
+}
+
+Result<void> convert_cast_like(NodeLowering& node) {
+  WEIR_TRY(node.require_inputs(2, 2));
+  return convert_cast_to(node, node.element_type(1));
+}
+
+Result<void> convert_where(NodeLowering& node) {
+  WEIR_TRY(node.require_inputs(3, 3));
+  constexpr std::array<size_t, 2> kBranches = {1, 2};
+  constexpr std::array<size_t, 3> kAll = {0, 1, 2};
+  WEIR_TRY(node.require_same_type(kBranches));
+  if (is_shape_arithmetic(node, {0, 1, 2})) {
+    if (std::optional<Known> result = evaluate_where(*node.known(0), *node.known(1), *node.known(2))) {
+      node.set_known(0, node.element_type(1), *std::move(result));
+      return {};
+    }
+  }
+  WEIR_ASSIGN(Operands operands, gather_operands(node, kAll));
+  operands.program.append(ScalarOp::kWhere, {operands.numbers[0], operands.numbers[1], operands.numbers[2]});
+  return emit_program(node, std::move(operands));
+}
+
+Result<Operands> one_floating_operand(NodeLowering& node) {
+  WEIR_TRY(node.require_inputs(1, 1));
+  WEIR_TRY(node.require_floating_point(0));
+  WEIR_ASSIGN(const ValueId x, node.value(0));
+  return Operands{TileProgram({node.element_type(0)}), {x}, {0}};
+}
+
+Result<void> convert_leaky_relu(NodeLowering& node) {
+  WEIR_ASSIGN(Operands operands, one_floating_operand(node));
+  WEIR_ASSIGN(const double alpha, node.real("alpha", 0.01F));
+  operands.program.append(ScalarOp::kLeakyRelu, {0}, alpha);
+  return emit_program(node, std::move(operands));
+}
+
+Result<void> convert_hard_sigmoid(NodeLowering& node) {
+  WEIR_ASSIGN(Operands operands, one_floating_operand(node));
+  WEIR_ASSIGN(const double alpha, node.real("alpha", 0.2F));
+  WEIR_ASSIGN(const double beta, node.real("beta", 0.5));
+  operands.program.append(ScalarOp::kHardSigmoid, {0}, alpha, beta);
+  return emit_program(node, std::move(operands));
+}
+
+// x · sigmoid(alpha · x)
+Result<void> convert_swish(NodeLowering& node) {
+  WEIR_ASSIGN(Operands operands, one_floating_operand(node));
+  WEIR_ASSIGN(const double alpha, node.real("alpha", 1));
+  TileProgram& program = operands.program;
+  if (alpha == 1) {
+    program.append(ScalarOp::kSilu, {0});
+  } else {
+    const int scaled = program.append(ScalarOp::kMul, {0, program.immediate(alpha, node.element_type(0))});
+    program.append(ScalarOp::kMul, {0, program.append(ScalarOp::kSigmoid, {scaled})});
+  }
+  return emit_program(node, std::move(operands));
+}
+
+Result<void> convert_gelu(NodeLowering& node) {
+  WEIR_ASSIGN(Operands operands, one_floating_operand(node));
+  WEIR_ASSIGN(const std::string approximate, node.text("approximate", "none"));
+  TileProgram& program = operands.program;
+  const ElementType type = node.element_type(0);
+  if (approximate == "none") {
+    program.append(ScalarOp::kGelu, {0});
+  } else if (approximate == "tanh") {
+    // x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³)))
+    const int square = program.append(ScalarOp::kMul, {0, 0});
+    const int cube = program.append(ScalarOp::kMul, {square, 0});
+    const int bent = program.append(ScalarOp::kMul, {cube, program.immediate(0.044715, type)});
+    const int sum = program.append(ScalarOp::kAdd, {0, bent});
+    const double factor = std::sqrt(2 * std::numbers::inv_pi);
+    const int scaled = program.append(ScalarOp::kMul, {sum, program.immediate(factor, type)});
+    const int tanh = program.append(ScalarOp::kTanh, {scaled});
+    const int gate = program.append(ScalarOp::kAdd, {tanh, program.immediate(1, type)});
+    const int half = program.append(ScalarOp::kMul, {0, program.immediate(0.5, type)});
+    program.append(ScalarOp::kMul, {half, gate});
+  } else {
+    return node.unsupported("Gelu has approximate ({}), and (none) and (tanh) are supported.", approximate);
+  }
+  return emit_program(node, std::move(operands));
+}
+
+// max(x, 0) + log(1 + e^−|x|), which does not overflow.
+int append_softplus(TileProgram& program, ElementType type) {
+  const int negative = program.append(ScalarOp::kNeg, {program.append(ScalarOp::kAbs, {0})});
+  const int exponential = program.append(ScalarOp::kExp, {negative});
+  const int sum = program.append(ScalarOp::kAdd, {exponential, program.immediate(1, type)});
+  const int logarithm = program.append(ScalarOp::kLog, {sum});
+  return program.append(ScalarOp::kAdd, {program.append(ScalarOp::kRelu, {0}), logarithm});
+}
+
+Result<void> convert_softplus(NodeLowering& node) {
+  WEIR_ASSIGN(Operands operands, one_floating_operand(node));
+  append_softplus(operands.program, node.element_type(0));
+  return emit_program(node, std::move(operands));
+}
+
+Result<void> convert_mish(NodeLowering& node) {
+  WEIR_ASSIGN(Operands operands, one_floating_operand(node));
+  const int softplus = append_softplus(operands.program, node.element_type(0));
+  operands.program.append(ScalarOp::kMul, {0, operands.program.append(ScalarOp::kTanh, {softplus})});
+  return emit_program(node, std::move(operands));
+}
+
+// x < 0 ? alpha · (e^x − 1) : x
+Result<void> convert_elu(NodeLowering& node) {
+  WEIR_ASSIGN(Operands operands, one_floating_operand(node));
+  WEIR_ASSIGN(const double alpha, node.real("alpha", 1));
+  TileProgram& program = operands.program;
+  const ElementType type = node.element_type(0);
+  const int zero = program.immediate(0, type);
+  const int shrunk =
+      program.append(ScalarOp::kMin, {0, zero});  // no overflow in the branch that is not taken
+  const int grown =
+      program.append(ScalarOp::kSub, {program.append(ScalarOp::kExp, {shrunk}), program.immediate(1, type)});
+  const int scaled = program.append(ScalarOp::kMul, {grown, program.immediate(alpha, type)});
+  program.append(ScalarOp::kWhere, {program.append(ScalarOp::kLess, {0, zero}), scaled, 0});
+  return emit_program(node, std::move(operands));
+}
+
+// x < 0 ? slope · x : x
+Result<void> convert_prelu(NodeLowering& node) {
+  WEIR_TRY(node.require_inputs(2, 2));
+  constexpr std::array<size_t, 2> kBoth = {0, 1};
+  WEIR_TRY(node.require_same_type(kBoth));
+  WEIR_TRY(node.require_floating_point(0));
+  WEIR_ASSIGN(Operands operands, gather_operands(node, kBoth));
+  TileProgram& program = operands.program;
+  const int x = operands.numbers[0];
+  const int scaled = program.append(ScalarOp::kMul, {operands.numbers[1], x});
+  const int below = program.append(ScalarOp::kLess, {x, program.immediate(0, node.element_type(0))});
+  program.append(ScalarOp::kWhere, {below, scaled, x});
+  return emit_program(node, std::move(operands));
+}
+
+// x / (1 + |x|)
+Result<void> convert_softsign(NodeLowering& node) {
+  WEIR_ASSIGN(Operands operands, one_floating_operand(node));
+  TileProgram& program = operands.program;
+  const int sum = program.append(
+      ScalarOp::kAdd, {program.append(ScalarOp::kAbs, {0}), program.immediate(1, node.element_type(0))});
+  program.append(ScalarOp::kDiv, {0, sum});
+  return emit_program(node, std::move(operands));
+}
+
+constexpr auto kConverters = std::to_array<Converter>({
+    {"", "Abs", 6, convert_unary},
+    {"", "Add", 7, convert_binary},
+    {"", "And", 7, convert_binary},
+    {"", "Cast", 6, convert_cast},
+    {"", "CastLike", 15, convert_cast_like},
+    {"", "Ceil", 6, convert_unary},
+    {"", "Clip", 6, convert_clip},
+    {"", "Div", 7, convert_binary},
+    {"", "Elu", 6, convert_elu},
+    {"", "Equal", 7, convert_binary},
+    {"", "Erf", 9, convert_unary},
+    {"", "Exp", 6, convert_unary},
+    {"", "Floor", 6, convert_unary},
+    {"", "Gelu", 20, convert_gelu},
+    {"com.microsoft", "Gelu", 1, convert_gelu},
+    {"", "Greater", 7, convert_binary},
+    {"", "GreaterOrEqual", 12, convert_binary},
+    {"", "HardSigmoid", 6, convert_hard_sigmoid},
+    {"", "HardSwish", 14, convert_unary},
+    {"", "LeakyRelu", 6, convert_leaky_relu},
+    {"", "Less", 7, convert_binary},
+    {"", "LessOrEqual", 12, convert_binary},
+    {"", "Log", 6, convert_unary},
+    {"", "Max", 6, convert_variadic},
+    {"", "Mean", 6, convert_variadic},
+    {"", "Min", 6, convert_variadic},
+    {"", "Mish", 18, convert_mish},
+    {"", "Mod", 10, convert_mod},
+    {"", "Mul", 7, convert_binary},
+    {"", "Neg", 6, convert_unary},
+    {"", "Not", 1, convert_unary},
+    {"", "Or", 7, convert_binary},
+    {"", "PRelu", 7, convert_prelu},
+    {"", "Pow", 7, convert_pow},
+    {"", "Reciprocal", 6, convert_unary},
+    {"", "Relu", 6, convert_unary},
+    {"", "Round", 11, convert_unary},
+    {"", "Sigmoid", 6, convert_unary},
+    {"", "Softplus", 1, convert_softplus},
+    {"", "Softsign", 1, convert_softsign},
+    {"", "Sqrt", 6, convert_unary},
+    {"", "Sub", 7, convert_binary},
+    {"", "Sum", 6, convert_variadic},
+    {"", "Swish", 24, convert_swish},
+    {"", "Tanh", 6, convert_unary},
+    {"", "Where", 9, convert_where},
+    {"", "Xor", 7, convert_xor},
+});
+
+}  // namespace
+
+std::span<const Converter> elementwise_converters() {
+  return kConverters;
+}
+
+}  // namespace weir::onnx_import

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An ONNX model as a Graph.
+//
+//   ImportOptions options;
+//   WEIR_ASSIGN(auto batch, parse_dim_override("batch=1..8"));
+//   options.dims.push_back(batch);
+//   WEIR_ASSIGN(Graph graph, import_onnx("model.onnx", options));
+//
+// Weights stay in the mapped file, which the graph keeps open. Shape arithmetic of the model becomes
+// expressions. Nodes that can't be imported are collected and reported in one error.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "graph/graph.h"
+
+namespace weir {
+
+struct ImportOptions {
+  // Dimensions by the names that the model gives them; a range of one number makes it static.
+  std::vector<std::pair<std::string, Range>> dims;
+  // Shapes of inputs, one entry an axis; nothing keeps what the model says. A name that the model gives to an
+  // axis takes the range wherever it stands.
+  std::vector<std::pair<std::string, std::vector<std::optional<Range>>>> shapes;
+  // Integer inputs of static shape whose elements may be sizes: they become symbols.
+  std::vector<std::string> shape_inputs;
+};
+
+// Dimensions that the model leaves open take this range.
+inline constexpr Range kOpenDim = {1, kDimMax};
+
+Result<Graph> import_onnx(const std::string& path, const ImportOptions& options = {});
+// From memory, which `owner` keeps alive as long as the graph's constants live. Without a folder, so without
+// external data.
+Result<Graph> import_onnx(std::span<const std::byte> model, std::shared_ptr<const void> owner,
+                          const ImportOptions& options = {});
+
+// "batch=4", "seq=1..512".
+Result<std::pair<std::string, Range>> parse_dim_override(std::string_view text);
+// "x=1x3x224x224", "x=1..8x3x?x?"; '?' keeps the model's dimension, "x=" is a scalar.
+Result<std::pair<std::string, std::vector<std::optional<Range>>>> parse_shape_override(std::string_view text);
+
+}  // namespace weir

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the converters of ONNX operators stand on. A Lowering holds the graph that is being built and the
+// values of the model; a NodeLowering is one ONNX node in its hands.
+//
+//   Result<void> convert_global_max_pool(NodeLowering& node) {
+//     WEIR_TRY(node.require_inputs(1, 1));
+//     WEIR_ASSIGN(const ValueId x, node.value(0));
+//     …
+//     WEIR_ASSIGN(const ValueId y, node.emit(Op::kReduce, attributes, {x}));
+//     node.set_output(0, y);
+//     return {};
+//   }
+//
+// A value is known (its elements are expressions, nothing is in the graph yet), in the graph, or both: a
+// converter asks for `known` where an attribute of Weir takes it, and for `value` where a tensor is to be
+// read.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/status.h"
+#include "graph/graph.h"
+#include "import/onnx/known.h"
+#include "import/onnx/tensor_reader.h"
+
+namespace weir::onnx_import {
+
+// A value of the model.
+struct ImportedValue {
+  std::string name;
+  TensorType type;
+  std::string producer;              // "Conv 'conv1'", "an initialiser", for messages
+  std::optional<Known> known;        // with the shape of `type`
+  bool derived = false;              // known from shapes, not stored in the model
+  bool examined = false;             // `known` was looked for in the constant
+  std::optional<Constant> constant;  // of an initialiser
+  ValueId id = kNoValue;             // in the graph, where it has been asked for
+  bool unsupported = false;          // written by a node that can't be imported; the type is void
+};
+
+class NodeLowering;
+
+class Lowering {
+ public:
+  Lowering(Graph& graph, TensorReader& reader) : graph_(graph), reader_(reader) {}
+
+  Graph& graph() { return graph_; }
+  TensorReader& reader() { return reader_; }
+
+  // Names are looked up from the innermost scope (a subgraph) outwards.
+  void push_scope() { scopes_.emplace_back(); }
+  void pop_scope() { scopes_.pop_back(); }
+  ImportedValue* find(std::string_view name);
+  // Defines a name in the innermost scope; an error where it has it already.
+  Result<void> define(std::string_view name, ImportedValue value);
+  Result<void> define_alias(std::string_view name, ImportedValue* value);
+  // An initialiser or the value of a Constant node.
+  Result<ImportedValue> constant_value(const onnx::TensorProto& tensor, std::string_view name);
+
+  // The known elements of a value, also where it is a small constant; null where there are none.
+  const Known* known(ImportedValue& value);
+  // The value in the graph: constants and known elements are added when they are first asked for.
+  Result<ValueId> materialise(ImportedValue& value);
+
+ private:
+  Result<ValueId> materialise_known(const ImportedValue& value);
+
+  Graph& graph_;
+  TensorReader& reader_;
+  std::deque<ImportedValue> values_;  // stable addresses
+  std::vector<std::unordered_map<std::string, ImportedValue*>> scopes_;
+};
+
+class NodeLowering {
+ public:
+  // `inputs[i]` is null where operand i is absent; `wanted[i]` says whether anything reads output i.
+  NodeLowering(Lowering& lowering, const onnx::NodeProto& proto, std::string name, int64_t version,
+               std::vector<ImportedValue*> inputs, std::vector<bool> wanted);
+
+  Lowering& lowering() { return lowering_; }
+  const onnx::NodeProto& proto() const { return proto_; }
+  const std::string& name() const { return name_; }
+  // Of the operator set that the node belongs to.
+  int64_t version() const { return version_; }
+
+  // Operands.
+  size_t input_count() const { return inputs_.size(); }
+  bool has(size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
+  Result<void> require_inputs(size_t least, size_t most) const;
+  const TensorType& type(size_t i) const { return inputs_[i]->type; }
+  const Dims& shape(size_t i) const { return type(i).shape; }
+  int64_t rank(size_t i) const { return type(i).rank(); }
+  ElementType element_type(size_t i) const { return type(i).element_type; }
+  const Known* known(size_t i) { return lowering_.known(*inputs_[i]); }
+  // The known elements of what may be shape arithmetic: derived from shapes, or small integers.
+  // Floating-point constants of the network are left to the compiler.
+  const Known* shape_elements(size_t i);
+  bool derived(size_t i) const { return inputs_[i]->derived; }
+  bool is_constant(size_t i) const { return inputs_[i]->constant.has_value(); }
+  // Of an operand for which is_constant holds.
+  const Constant& constant(size_t i) const { return *inputs_[i]->constant; }
+  Result<ValueId> value(size_t i) { return lowering_.materialise(*inputs_[i]); }
+  // The operand's elements as Dims, or an error that it is data; `what` names it ("shape", "axes").
+  Result<Dims> dims(size_t i, std::string_view what);
+  // The same, all of them numbers.
+  Result<std::vector<int64_t>> integers(size_t i, std::string_view what);
+  // The only element of the operand as a number; nothing where it is no known number or no scalar.
+  std::optional<double> scalar(size_t i);
+  // All these operands have one element type.
+  Result<void> require_same_type(std::span<const size_t> operands) const;
+  Result<void> require_floating_point(size_t i) const;
+
+  // Attributes; an absent one gives `otherwise`, one of another type is an error.
+  const onnx::AttributeProto* attribute(std::string_view attribute_name) const;
+  Result<int64_t> integer(std::string_view attribute_name, int64_t otherwise) const;
+  Result<double> real(std::string_view attribute_name, double otherwise) const;
+  Result<std::string> text(std::string_view attribute_name, std::string_view otherwise) const;
+  Result<std::optional<std::vector<int64_t>>> integers(std::string_view attribute_name) const;
+  Result<std::vector<int64_t>> integers(std::string_view attribute_name, size_t count,
+                                        int64_t otherwise) const;
+  // −rank … rank − 1 to 0 … rank − 1.
+  Result<int64_t> normal_axis(int64_t axis, int64_t rank) const;
+  // The same for a list; sorted, without repetition.
+  Result<std::vector<int64_t>> normal_axes(std::span<const int64_t> axes, int64_t rank) const;
+
+  // Results.
+  bool wants(size_t i) const { return i < wanted_.size() && wanted_[i]; }
+  // A node of the graph with one output. `part` names one of several nodes: "conv1/transpose".
+  Result<ValueId> emit(Op op, Attributes attributes, std::vector<ValueId> inputs, std::string_view part = "");
+  // The same for operators whose result type is asked for.
+  Result<ValueId> emit_as(Op op, Attributes attributes, std::vector<ValueId> inputs, TensorType wanted,
+                          std::string_view part = "");
+  // All outputs of the operator; for Lstm.
+  Result<std::vector<ValueId>> emit_all(Op op, Attributes attributes, std::vector<ValueId> inputs);
+  // `x` itself where it has the shape already.
+  Result<ValueId> emit_reshape(ValueId x, Dims shape, std::string_view part = "");
+  Result<ValueId> emit_transpose(ValueId x, std::vector<int64_t> permutation, std::string_view part = "");
+  const TensorType& type_of(ValueId id) { return lowering_.graph().value(id).type; }
+
+  void set_output(size_t i, ValueId id);
+  void set_known(size_t i, ElementType element_type, Known known);
+  void set_value(size_t i, ImportedValue value);
+  void set_alias(size_t i, ImportedValue* value);
+  void alias_input(size_t output, size_t input) { set_alias(output, inputs_[input]); }
+
+  // Defines the outputs' names; an error where a wanted one was not set.
+  Result<void> finish();
+
+  template <typename... Args>
+  [[nodiscard]] std::unexpected<Status> unsupported(fmt::format_string<Args...> format,
+                                                    Args&&... args) const {
+    return fail(StatusCode::kUnimplemented, format, std::forward<Args>(args)...);
+  }
+  template <typename... Args>
+  [[nodiscard]] std::unexpected<Status> wrong(fmt::format_string<Args...> format, Args&&... args) const {
+    return fail(StatusCode::kInvalidArgument, format, std::forward<Args>(args)...);
+  }
+
+ private:
+  Result<std::vector<ValueId>> emit_node(Op op, Attributes attributes, std::vector<ValueId> inputs,
+                                         std::span<const TensorType> wanted, std::string_view part);
+
+  struct Output {
+    std::optional<ImportedValue> value;
+    ImportedValue* alias = nullptr;
+  };
+
+  Lowering& lowering_;
+  const onnx::NodeProto& proto_;
+  std::string name_;
+  int64_t version_;
+  std::vector<ImportedValue*> inputs_;
+  std::vector<bool> wanted_;
+  std::vector<Output> outputs_;
+};
+
+// Adds a constraint that is not there yet.
+void add_constraint(Graph& graph, Constraint constraint);
+
+}  // namespace weir::onnx_import
