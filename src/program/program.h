@@ -12,7 +12,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/alignment.h"
@@ -39,6 +42,7 @@ struct ProgramSymbol {
   std::string name;
   Range range;
   SymbolSource source;
+  friend bool operator==(const ProgramSymbol&, const ProgramSymbol&) = default;
 };
 
 struct ProgramConstraint {
@@ -46,6 +50,7 @@ struct ProgramConstraint {
   int32_t a = 0;  // positions in dims
   int32_t b = 0;
   std::string what;
+  friend bool operator==(const ProgramConstraint&, const ProgramConstraint&) = default;
 };
 
 struct Storage {
@@ -53,7 +58,9 @@ struct Storage {
   // Position in dims of the size in bytes. −1 for a workspace whose size follows from the shapes
   // (Implementation::plan).
   int32_t bytes = -1;
-  int32_t first_step = 0;  // the first and last step that touches it, inclusive
+  // The first and last step that touches it, inclusive; 0 and 0 where none does. Of no meaning for kConstant
+  // and kPrepared, nor for the workspace of a prepare step: no run is under way while those lie in the arena.
+  int32_t first_step = 0;
   int32_t last_step = 0;
   // kConstant: byte offset in the constants section. kActivation and kWorkspace of a static program: byte
   // offset in the arena. Otherwise −1.
@@ -63,6 +70,7 @@ struct Storage {
   std::string pack_id;
   // kConstant: XXH3-64 of the bytes, checked on request.
   uint64_t hash = 0;
+  friend bool operator==(const Storage&, const Storage&) = default;
 };
 
 struct ProgramTensor {
@@ -72,16 +80,19 @@ struct ProgramTensor {
   std::vector<int32_t> strides;  // positions in dims; in elements
   int32_t offset = 0;            // position in dims; in elements from the start of the storage
   int32_t storage = -1;          // −1: a constant that only its packed form represents
+  friend bool operator==(const ProgramTensor&, const ProgramTensor&) = default;
 };
 
 struct PackedOperand {
   int32_t input = 0;
   int32_t storage = -1;  // kConstant
+  friend bool operator==(const PackedOperand&, const PackedOperand&) = default;
 };
 
 struct Refusal {
   std::string implementation;
   std::string reason;
+  friend bool operator==(const Refusal&, const Refusal&) = default;
 };
 
 struct Step {
@@ -97,6 +108,7 @@ struct Step {
   std::vector<Refusal> refused;
   int32_t workspace = -1;  // storage
   bool reference = false;  // only reference implementations are acceptable
+  friend bool operator==(const Step&, const Step&) = default;
 };
 
 // The numbers are stored: append, never renumber.
@@ -107,11 +119,13 @@ struct ProgramNotice {
   std::string what;  // "copy", "layout", "reference", "prepared shape", …
   std::string reason;
   int32_t bytes = -1;  // position in dims, or −1
+  friend bool operator==(const ProgramNotice&, const ProgramNotice&) = default;
 };
 
 struct ProgramPort {  // an input or an output
   std::string name;
   int32_t tensor = -1;
+  friend bool operator==(const ProgramPort&, const ProgramPort&) = default;
 };
 
 struct Program {
@@ -139,11 +153,18 @@ struct Program {
   uint64_t source_hash = 0;    // of the model's content
 
   bool is_static() const { return symbols.empty(); }
+  friend bool operator==(const Program&, const Program&) = default;
 };
 
 // Everything that a loader relies on: positions in range, operands before their use, lifetimes, storages that
 // overlap in the arena while both live, constants inside their section, attributes that fit, at least one
-// implementation a step. A program from a file is verified before anything else looks at it.
+// implementation a step, and verify_shape for a static program. A program from a file is verified before
+// anything else looks at it.
 Result<void> verify(const Program& program);
+
+// What depends on the shape: no extent or size is negative, every tensor lies inside its storage, and no step
+// writes an element twice. `dims` are the values of the program's dims. Whoever prepares a request of a
+// dynamic program calls it with the numbers of the shape. Allocates for errors only. The program is verified.
+Result<void> verify_shape(const Program& program, std::span<const int64_t> dims);
 
 }  // namespace weir

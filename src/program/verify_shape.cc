@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The checks that need the numbers of a shape.
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+
+#include "base/checked.h"
+#include "program/program.h"
+#include "program/refuse.h"
+
+namespace weir {
+namespace {
+
+using internal::refuse;
+
+// The extent of a view in elements from its element [0,…,0]: the least and greatest index that it touches.
+struct Reach {
+  int64_t least = 0;
+  int64_t greatest = 0;
+  bool empty = false;
+};
+
+Result<Reach> reach(const ProgramTensor& tensor, std::span<const int64_t> dims) {
+  Reach reach;
+  for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
+    const int64_t extent = dims[static_cast<size_t>(tensor.shape[axis])];
+    if (extent < 0 || extent > kDimMax) {
+      return refuse("Axis ({}) has the extent ({}), and (0) to ({}) are allowed.", axis, extent, kDimMax);
+    }
+    reach.empty = reach.empty || extent == 0;
+  }
+  if (reach.empty) {
+    return reach;
+  }
+  int64_t count = 1;
+  for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
+    WEIR_ASSIGN(count, checked_mul(count, dims[static_cast<size_t>(tensor.shape[axis])]),
+                "while counting the elements");
+  }
+  for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
+    const int64_t extent = dims[static_cast<size_t>(tensor.shape[axis])];
+    WEIR_ASSIGN(const int64_t span, checked_mul(extent - 1, dims[static_cast<size_t>(tensor.strides[axis])]),
+                "while measuring axis ({})", axis);
+    int64_t& end = span < 0 ? reach.least : reach.greatest;
+    WEIR_ASSIGN(end, checked_add(end, span), "while measuring axis ({})", axis);
+  }
+  return reach;
+}
+
+Result<void> check_view(const Program& program, const ProgramTensor& tensor, std::span<const int64_t> dims) {
+  WEIR_ASSIGN(const Reach r, reach(tensor, dims));
+  if (tensor.storage < 0) {
+    return {};
+  }
+  const int64_t bytes =
+      dims[static_cast<size_t>(program.storages[static_cast<size_t>(tensor.storage)].bytes)];
+  const int64_t offset = dims[static_cast<size_t>(tensor.offset)];
+  const int64_t bits = bit_width(tensor.element_type);
+  // Elements that the storage holds whole.
+  const int64_t room = bits >= 8 ? bytes / (bits / 8) : bytes > INT64_MAX / 8 ? INT64_MAX : bytes * 8 / bits;
+  if (r.empty) {
+    if (offset < 0 || offset > room) {
+      return refuse("The tensor, which is empty, begins at element ({}) of a storage of ({}).", offset, room);
+    }
+    return {};
+  }
+  WEIR_ASSIGN(const int64_t least, checked_add(offset, r.least));
+  WEIR_ASSIGN(const int64_t greatest, checked_add(offset, r.greatest));
+  if (least < 0 || greatest >= room) {
+    return refuse("The tensor reaches from element ({}) to ({}) of storage ({}), which has ({}).", least,
+                  greatest, tensor.storage, room);
+  }
+  return {};
+}
+
+// Whether a view may name an element twice: each axis, from the densest to the sparsest, must step over all
+// that the ones before it reach. What the compiler makes of slices and permutations of dense tensors does.
+bool repeats_elements(const ProgramTensor& tensor, std::span<const int64_t> dims) {
+  struct Axis {
+    int64_t stride;
+    int64_t extent;
+  };
+  std::array<Axis, kMaxRank> axes;
+  size_t count = 0;
+  for (size_t i = 0; i < tensor.shape.size(); ++i) {
+    const int64_t extent = dims[static_cast<size_t>(tensor.shape[i])];
+    if (extent == 0) {
+      return false;
+    }
+    if (extent > 1) {
+      const Axis axis = {std::abs(dims[static_cast<size_t>(tensor.strides[i])]), extent};
+      size_t place = count++;
+      for (; place > 0 && axes[place - 1].stride > axis.stride; --place) {
+        axes[place] = axes[place - 1];
+      }
+      axes[place] = axis;
+    }
+  }
+  int64_t reached = 0;  // the greatest index of the axes so far; check_view found that their sum fits
+  for (size_t i = 0; i < count; ++i) {
+    if (axes[i].stride <= reached) {
+      return true;
+    }
+    reached += (axes[i].extent - 1) * axes[i].stride;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<void> verify_shape(const Program& program, std::span<const int64_t> dims) {
+  if (dims.size() != program.dims.size()) {
+    return refuse("There are ({}) values of dimensions, and the program has ({}).", dims.size(),
+                  program.dims.size());
+  }
+  for (size_t i = 0; i < program.storages.size(); ++i) {
+    const Storage& storage = program.storages[i];
+    const int64_t bytes = storage.bytes < 0 ? 0 : dims[static_cast<size_t>(storage.bytes)];
+    if (bytes < 0) {
+      return refuse("Storage ({}), {}, has ({}) bytes, and (0) is the least.", i, to_string(storage.kind),
+                    bytes);
+    }
+  }
+  for (size_t i = 0; i < program.tensors.size(); ++i) {
+    WEIR_TRY(check_view(program, program.tensors[i], dims), "while verifying tensor ({}) '{}'", i,
+             program.tensors[i].name);
+  }
+  for (const auto* steps : {&program.prepare_steps, &program.steps}) {
+    for (size_t i = 0; i < steps->size(); ++i) {
+      const Step& step = (*steps)[i];
+      for (const int32_t output : step.outputs) {
+        if (output < 0) {
+          continue;
+        }
+        const ProgramTensor& tensor = program.tensors[static_cast<size_t>(output)];
+        if (repeats_elements(tensor, dims)) {
+          return refuse(
+              "Step ({}) '{}' writes tensor ({}) '{}', whose strides reach an element more than once.", i,
+              step.name, output, tensor.name);
+        }
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace weir
