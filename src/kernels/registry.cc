@@ -24,14 +24,19 @@
   /* Lstm */                            \
   X(kReferenceLstm)                     \
   /* MaxPool */                         \
+  WEIR_EACH(X, kMaxPool)                \
   X(kReferenceMaxPool)                  \
   /* AveragePool */                     \
+  WEIR_EACH(X, kAveragePool)            \
   X(kReferenceAveragePool)              \
   /* Reduce */                          \
+  WEIR_EACH(X, kReduce)                 \
   X(kReferenceReduce)                   \
   /* Softmax */                         \
+  WEIR_EACH(X, kSoftmax)                \
   X(kReferenceSoftmax)                  \
   /* LayerNormalization */              \
+  WEIR_EACH(X, kLayerNormalization)     \
   X(kReferenceLayerNormalization)       \
   /* Resize */                          \
   X(kReferenceResize)                   \

@@ -75,6 +75,35 @@ StridedLoop<kOperands> make_strided_loop(const Axes& shape, int rank,
   return loop;
 }
 
+// Walks a loop element by element, the last axis fastest. Offsets are in elements.
+template <size_t kOperands>
+class LoopCursor {
+ public:
+  LoopCursor(const StridedLoop<kOperands>& loop, int operands, int64_t position)
+      : loop_(loop), operands_(operands) {
+    for (int i = loop.rank - 1; i >= 0; --i) {
+      index_[i] = position % loop.shape[i];
+      position /= loop.shape[i];
+      for (int k = 0; k < operands; ++k) offsets_[k] += index_[i] * loop.strides[k][i];
+    }
+  }
+  int64_t offset(int operand) const { return offsets_[operand]; }
+  void next() {
+    for (int i = loop_.rank - 1; i >= 0; --i) {
+      for (int k = 0; k < operands_; ++k) offsets_[k] += loop_.strides[k][i];
+      if (++index_[i] < loop_.shape[i]) return;
+      for (int k = 0; k < operands_; ++k) offsets_[k] -= loop_.shape[i] * loop_.strides[k][i];
+      index_[i] = 0;
+    }
+  }
+
+ private:
+  const StridedLoop<kOperands>& loop_;
+  int operands_;
+  Axes index_{};
+  std::array<int64_t, kOperands> offsets_{};
+};
+
 // A loop cut into blocks of rows × columns: columns run along the last axis, rows along the one before it.
 // Blocks are numbered, columns fastest, then rows, then the outer axes.
 template <size_t kOperands>

@@ -170,11 +170,17 @@ void layer_normalization_run(const CpuInvocation& invocation) {
 }  // namespace
 }  // namespace reference
 
+// As the vector kernels': a row is read before it is written, then element by element.
+static std::vector<InPlacePair> normalization_in_place(const OpDesc&) {
+  return {{0, 0}};
+}
+
 extern constexpr Implementation kReferenceSoftmax = {
     .name = "reference.softmax",
     .op = Op::kSoftmax,
     .reference = true,
     .supported = reference::softmax_supported,
+    .in_place = normalization_in_place,
     .extent = reference::softmax_extent,
     .kernel = reference::softmax_run,
 };
@@ -184,6 +190,7 @@ extern constexpr Implementation kReferenceLayerNormalization = {
     .op = Op::kLayerNormalization,
     .reference = true,
     .supported = reference::layer_normalization_supported,
+    .in_place = normalization_in_place,
     .extent = reference::layer_normalization_extent,
     .kernel = reference::layer_normalization_run,
 };

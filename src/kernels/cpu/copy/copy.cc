@@ -250,42 +250,27 @@ Extent concat_extent(const ConcreteOp& op, std::span<std::byte> target) {
   return record(constants, target);
 }
 
-// A position that walks a view in row-major order.
-class ViewWalk {
- public:
-  ViewWalk(const TensorSpec& spec, int64_t linear) : spec_(spec) {
-    for (int i = spec.rank - 1; i >= 0; --i) {
-      index_[i] = linear % spec.shape[i];
-      linear /= spec.shape[i];
-      offset_ += index_[i] * spec.strides[i];
-    }
-  }
-  int64_t offset() const { return offset_; }
-  void next() {
-    for (int i = spec_.rank - 1; i >= 0; --i) {
-      offset_ += spec_.strides[i];
-      if (++index_[i] < spec_.shape[i]) return;
-      offset_ -= spec_.shape[i] * spec_.strides[i];
-      index_[i] = 0;
-    }
-  }
-
- private:
-  const TensorSpec& spec_;
-  Axes index_{};
-  int64_t offset_ = 0;
-};
+// The whole of a view in row-major order.
+StridedLoop<1> walk(const TensorSpec& spec) {
+  StridedLoop<1> loop;
+  loop.rank = spec.rank;
+  loop.shape = spec.shape;
+  loop.strides[0] = spec.strides;
+  return loop;
+}
 
 void copy_linear(const CpuInvocation& invocation) {
   const auto& constants = invocation.constants_as<LinearCopyConstants>();
   const int64_t bytes = -constants.element_bytes;
   const int64_t begin = invocation.tile_begin * kLinearChunk;
   const int64_t end = std::min(invocation.tile_end * kLinearChunk, constants.target.element_count());
-  ViewWalk source(constants.source, begin);
-  ViewWalk target(constants.target, begin);
+  const StridedLoop<1> source_loop = walk(constants.source);
+  const StridedLoop<1> target_loop = walk(constants.target);
+  LoopCursor<1> source(source_loop, 1, begin);
+  LoopCursor<1> target(target_loop, 1, begin);
   for (int64_t i = begin; i < end; ++i, source.next(), target.next()) {
-    std::memcpy(invocation.bindings[1] + target.offset() * bytes,
-                invocation.bindings[0] + source.offset() * bytes, static_cast<size_t>(bytes));
+    std::memcpy(invocation.bindings[1] + target.offset(0) * bytes,
+                invocation.bindings[0] + source.offset(0) * bytes, static_cast<size_t>(bytes));
   }
 }
 
