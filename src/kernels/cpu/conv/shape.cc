@@ -2,7 +2,7 @@
 //
 // What the convolutions share.
 #include "kernels/cpu/conv/conv.h"
-#include "kernels/cpu/gemm/problem.h"
+#include "kernels/cpu/gemm/finish.h"
 
 namespace weir {
 
@@ -57,7 +57,7 @@ Support supports_conv(const OpDesc& desc) {
   if (attributes.group < 1 || w.shape[0].constant() % attributes.group != 0) {
     return {"the group does not divide the output channels"};
   }
-  return supports_gemm_epilogue(desc);
+  return supports_finish(desc);
 }
 
 std::vector<LayoutRule> conv_layouts(const OpDesc& desc, LayoutRule input) {

@@ -10,7 +10,7 @@
 //   streams)
 //
 // so B is read once a block. Where K has several blocks the sums wait in C.
-#include "kernels/cpu/elementwise/tile-inl.h"
+#include "kernels/cpu/gemm/finish-inl.h"
 #include "kernels/cpu/gemm/tile-inl.h"
 
 #if defined(WEIR_KERNELS_CPU_GEMM_DRIVER_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -33,17 +33,18 @@ struct GemmOperands {
   const float* b = nullptr;
   const float* bias = nullptr;
   float* c = nullptr;
-  const float* extra[kGemmMaxExtras] = {};
+  const float* extra[kMaxExtras] = {};
 };
 
 // Pointers to the rows of a block, and the runs of its micro-tiles, in scratch.
 struct GemmTables {
   const float** a = nullptr;  // the first tap's, also where it lies outside
   float** c = nullptr;
-  const float** extra[kGemmMaxExtras] = {};
+  const float** extra[kMaxExtras] = {};
   const float** taps = nullptr;  // [tap][row], for micro-tiles that meet the border
   GemmRun* runs = nullptr;       // [tile][…]
   int32_t* run_begin = nullptr;  // [tile][tap]: the first run of that tap or a later one; taps + 1 a tile
+  int32_t* row_begin = nullptr;  // [tile]: its first row in the block; one more, the end
 };
 
 //   GemmDriver(problem, invocation).run();
@@ -59,10 +60,11 @@ class GemmDriver {
     auto* pointers = reinterpret_cast<const float**>(scratch_ + problem.rows_offset);
     tables_.a = pointers;
     tables_.c = const_cast<float**>(pointers + rows);
-    for (int e = 0; e < problem.extra_count; ++e) tables_.extra[e] = pointers + (2 + e) * rows;
-    tables_.taps = pointers + (2 + problem.extra_count) * rows;
+    for (int e = 0; e < problem.finish.extra_count; ++e) tables_.extra[e] = pointers + (2 + e) * rows;
+    tables_.taps = pointers + (2 + problem.finish.extra_count) * rows;
     tables_.runs = reinterpret_cast<GemmRun*>(scratch_ + problem.runs_offset);
     tables_.run_begin = reinterpret_cast<int32_t*>(tables_.runs + problem.block_tiles * problem.taps);
+    tables_.row_begin = tables_.run_begin + problem.block_tiles * (problem.taps + 1);
   }
 
   void run() {
@@ -117,7 +119,7 @@ class GemmDriver {
     operands_.b = binding(problem_.b_binding);
     operands_.bias = problem_.bias_binding < 0 ? nullptr : binding(problem_.bias_binding);
     operands_.c = binding(problem_.c_binding);
-    for (int e = 0; e < problem_.extra_count; ++e) operands_.extra[e] = binding(problem_.extras[e].binding);
+    for (int e = 0; e < problem_.finish.extra_count; ++e) operands_.extra[e] = binding(kFixedOperands + e);
     for (int i = problem_.batch_axes - 1; i >= 0; --i) {
       const GemmAxis& axis = problem_.batches[i];
       const int64_t index = batch % axis.extent;
@@ -126,7 +128,7 @@ class GemmDriver {
       operands_.b += index * axis.b;
       if (operands_.bias != nullptr) operands_.bias += index * axis.bias;
       operands_.c += index * axis.c;
-      for (int e = 0; e < problem_.extra_count; ++e) operands_.extra[e] += index * axis.extra[e];
+      for (int e = 0; e < problem_.finish.extra_count; ++e) operands_.extra[e] += index * axis.extra[e];
     }
     if (problem_.packs_b) pack_b();
   }
@@ -191,6 +193,9 @@ class GemmDriver {
   void make_tables(int64_t begin, int64_t end) {
     const int64_t row_begin = first_row(begin);
     const int64_t row_end = first_row(end);
+    for (int64_t t = begin; t <= end; ++t) {
+      tables_.row_begin[t - begin] = static_cast<int32_t>(first_row(t) - row_begin);
+    }
     const int axes = problem_.row_axes;
     const GemmWindow& window = problem_.window;
     int64_t index[kGemmMaxAxes];
@@ -205,7 +210,7 @@ class GemmDriver {
     bool inside = true;  // every tap of the micro-tile's rows so far lies in the image
     for (int64_t row = row_begin; row < row_end;) {
       // The stretch along the innermost axis, within a micro-tile.
-      const int64_t tile_stop = first_row(tile + 1);
+      const int64_t tile_stop = row_begin + tables_.row_begin[tile + 1 - begin];
       const GemmAxis& inner = problem_.rows[axes - 1];
       const int64_t count = HWY_MIN(tile_stop - row, inner.extent - index[axes - 1]);
       int64_t a = 0;
@@ -227,7 +232,7 @@ class GemmDriver {
         tables_.a[at + i] = operands_.a + (a + i * a_step);
         tables_.c[at + i] = operands_.c + (c + i * inner.c);
       }
-      for (int e = 0; e < problem_.extra_count; ++e) {
+      for (int e = 0; e < problem_.finish.extra_count; ++e) {
         int64_t offset = 0;
         for (int i = 0; i < axes; ++i) offset += index[i] * problem_.rows[i].extra[e];
         for (int64_t i = 0; i < count; ++i) {
@@ -341,8 +346,7 @@ class GemmDriver {
           const float* ahead = nullptr;
           if (problem_.prefetches) ahead = next_b(tile, tap, k, vectors, v + vectors < vector_end);
           for (int64_t t = begin; t < end; ++t) {
-            run_tile_at(tile, t - begin, first_row(t) - first_row(begin), first_row(t + 1) - first_row(t),
-                        tap, tap_end, vectors, last, ahead, end - begin);
+            run_tile_at(tile, t - begin, tap, tap_end, vectors, last, ahead, end - begin);
           }
         }
         if (k + length >= problem_.k) break;
@@ -357,8 +361,10 @@ class GemmDriver {
     return tile.b + offset + problem_.k_block * problem_.tap_block * kPanelWidth;
   }
 
-  HWY_INLINE void run_tile_at(GemmTile& tile, int64_t t, int64_t row, int64_t rows, int64_t tap,
-                              int64_t tap_end, int vectors, bool last, const float* ahead, int64_t tiles) {
+  HWY_INLINE void run_tile_at(GemmTile& tile, int64_t t, int64_t tap, int64_t tap_end, int vectors, bool last,
+                              const float* ahead, int64_t tiles) {
+    const int64_t row = tables_.row_begin[t];
+    const int64_t rows = tables_.row_begin[t + 1] - row;
     const GemmRun* runs = tables_.runs + t * problem_.taps;
     const int32_t* run_begin = tables_.run_begin + t * (problem_.taps + 1);
     tile.runs = runs + run_begin[tap];
@@ -381,57 +387,20 @@ class GemmDriver {
       function(tile);
       return;
     }
-    if (problem_.finish == GemmFinish::kStore) {
-      if (problem_.residual >= 0) tile.residual = tables_.extra[problem_.residual] + row;
-      tile.bounded = problem_.bounded;
-      tile.low = problem_.low;
-      tile.high = problem_.high;
+    const Finish& finish = problem_.finish;
+    if (finish.kind == FinishKind::kStore) {
+      if (finish.before.kind != FinishStep::Kind::kNone)
+        tile.residual = tables_.extra[finish.before.extra] + row;
+      tile.bounded = finish.activation == Activation::kBounds;
+      tile.low = finish.low;
+      tile.high = finish.high;
       function(tile);
       return;
     }
     function(tile);
-    finish_with_program(tile, row, rows);
-  }
-
-  // The tile program over the micro-tile's result, which the micro-kernel has just stored.
-  void finish_with_program(const GemmTile& tile, int64_t row, int64_t rows) {
-    const int64_t columns = tile.columns;
-    const int64_t elements = rows * columns;
-    const int64_t capacity = problem_.tile_rows * 48;
-    std::byte* memory = scratch_ + problem_.tile_offset;
-    float* values = reinterpret_cast<float*>(memory);
-    std::byte* registers_memory = memory + (1 + problem_.extra_count) * capacity * int64_t{sizeof(float)};
-    TileRegisters registers(problem_.code, registers_memory, capacity);
-    registers.operands[0] = {reinterpret_cast<const std::byte*>(values), true};
-    for (int64_t i = 0; i < rows; ++i) {
-      copy_row(tile.c[i] + tile.column, 1, columns, values + i * columns);
-    }
-    for (int e = 0; e < problem_.extra_count; ++e) {
-      float* extra = values + (1 + e) * capacity;
-      const int64_t stride = problem_.extras[e].column;
-      for (int64_t i = 0; i < rows; ++i) {
-        copy_row(tables_.extra[e][row + i] + tile.column * stride, stride, columns, extra + i * columns);
-      }
-      registers.operands[1 + e] = {reinterpret_cast<const std::byte*>(extra), true};
-    }
-    run_tile(problem_.code, registers, reinterpret_cast<std::byte*>(values), elements);
-    for (int64_t i = 0; i < rows; ++i) {
-      copy_row(values + i * columns, 1, columns, tile.c[i] + tile.column);
-    }
-  }
-
-  static HWY_INLINE void copy_row(const float* from, int64_t stride, int64_t count, float* to) {
-    const GemmTag d;
-    if (stride == 1) {
-      int64_t i = 0;
-      for (; i + kLanes <= count; i += kLanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
-      if (i < count) {
-        store_n(load_n(d, from + i, static_cast<size_t>(count - i)), d, to + i,
-                static_cast<size_t>(count - i));
-      }
-      return;
-    }
-    for (int64_t i = 0; i < count; ++i) to[i] = from[i * stride];
+    const float* const* extra[kMaxExtras];
+    for (int e = 0; e < finish.extra_count; ++e) extra[e] = tables_.extra[e] + row;
+    finish_rows(finish, tile.c, extra, rows, tile.column, tile.columns, scratch_ + problem_.finish_offset);
   }
 
   const GemmProblem& problem_;

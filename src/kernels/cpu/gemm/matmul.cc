@@ -27,7 +27,7 @@ Support check(const OpDesc& desc) {
   if (bias != nullptr && (bias->element_type != ElementType::kFloat32 || bias->rank() != 1)) {
     return {"the bias is not a float32 vector"};
   }
-  return supports_gemm_epilogue(desc);
+  return supports_finish(desc);
 }
 
 bool all_constant(const Dims& shape) {

@@ -4,7 +4,6 @@
 #include "kernels/cpu/gemm/problem.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/checked.h"
 #include "kernels/cpu/gemm/tile.h"
@@ -27,91 +26,16 @@ constexpr int64_t kLeastOperations = 150'000;
 
 constexpr int64_t kWidestTile = 48;  // columns
 
-bool is_epilogue_input(const Epilogue& epilogue, int operand) {
-  return operand < epilogue.input_count();
-}
-
-// The result, or the result plus an extra (either order): the extra's number, −1 for none; nothing where it
-// is something else.
-std::optional<int> residual_of(const Epilogue& epilogue, const TileInstruction& instruction) {
-  if (instruction.op != ScalarOp::kAdd) return std::nullopt;
-  const int a = instruction.operands[0];
-  const int b = instruction.operands[1];
-  if (!is_epilogue_input(epilogue, a) || !is_epilogue_input(epilogue, b)) return std::nullopt;
-  if (a == 0 && b > 0) return b - 1;
-  if (b == 0 && a > 0) return a - 1;
-  return std::nullopt;
-}
-
-// Recognises [add residual] [relu | clip].
-bool fuse_in_registers(GemmProblem& problem, const Epilogue& epilogue) {
-  const auto instructions = epilogue.instructions();
-  size_t next = 0;
-  int value = 0;
-  if (next < instructions.size()) {
-    if (const auto residual = residual_of(epilogue, instructions[next])) {
-      // The micro-kernel reads it in vectors.
-      if (problem.extras[*residual].column != 1) return false;
-      problem.residual = *residual;
-      value = epilogue.input_count() + static_cast<int>(next);
-      ++next;
-    }
-  }
-  if (next < instructions.size()) {
-    const TileInstruction& instruction = instructions[next];
-    if (instruction.operands[0] != value) return false;
-    if (instruction.op == ScalarOp::kRelu) {
-      problem.low = 0;
-      problem.high = std::numeric_limits<float>::infinity();
-    } else if (instruction.op == ScalarOp::kClip) {
-      problem.low = static_cast<float>(instruction.value[0]);
-      problem.high = static_cast<float>(instruction.value[1]);
-    } else {
-      return false;
-    }
-    problem.bounded = true;
-    ++next;
-  }
-  return next == instructions.size();
-}
-
 }  // namespace
 
-Support supports_gemm_epilogue(const OpDesc& desc) {
-  const Epilogue* epilogue = epilogue_of(*desc.attributes);
-  if (epilogue == nullptr || epilogue->empty()) return {};
-  for (const ElementType type : epilogue->input_types()) {
-    if (type != ElementType::kFloat32) return {"an operand of the epilogue is not float32"};
-  }
-  if (epilogue->result_type() != ElementType::kFloat32) return {"the epilogue's result is not float32"};
-  return supports_tile_program(*epilogue);
-}
-
 void add_epilogue(GemmProblem& problem, const ConcreteOp& op, const GemmAxisMap& map) {
-  const Epilogue* epilogue = epilogue_of(*op.attributes);
-  if (epilogue == nullptr || epilogue->empty()) return;
-  const TensorSpec& output = op.outputs[0];
-  problem.extra_count = epilogue->input_count() - 1;
-  for (int e = 0; e < problem.extra_count; ++e) {
-    const TensorSpec& extra = op.inputs[kFixedOperands + e];
-    // Its stride along an axis of the output: aligned at the last axis, 0 where it is broadcast.
-    const auto stride = [&](int axis) {
-      const int own = axis - (output.rank - extra.rank);
-      return own < 0 || extra.shape[own] == 1 ? int64_t{0} : extra.strides[own];
-    };
-    problem.extras[e].binding = kFixedOperands + e;
-    problem.extras[e].column = stride(map.column_axis);
-    if (problem.columns == 1) problem.extras[e].column = 1;
-    for (int i = 0; i < problem.row_axes; ++i) problem.rows[i].extra[e] = stride(map.row_axis[i]);
+  problem.finish = make_finish(op, map.column_axis);
+  for (int e = 0; e < problem.finish.extra_count; ++e) {
+    for (int i = 0; i < problem.row_axes; ++i)
+      problem.rows[i].extra[e] = extra_stride(op, e, map.row_axis[i]);
     for (int i = 0; i < problem.batch_axes; ++i) {
-      problem.batches[i].extra[e] = stride(map.batch_axis[i]) * map.batch_step[i];
+      problem.batches[i].extra[e] = extra_stride(op, e, map.batch_axis[i]) * map.batch_step[i];
     }
-  }
-  if (!fuse_in_registers(problem, *epilogue)) {
-    problem.residual = -1;
-    problem.bounded = false;
-    problem.finish = GemmFinish::kProgram;
-    problem.code = make_tile_code(*epilogue);
   }
 }
 
@@ -190,15 +114,11 @@ void finish_problem(GemmProblem& problem, Isa isa) {
   const int64_t pointer_bytes = block_rows * int64_t{sizeof(void*)};
   problem.zeros_offset = reserve(problem.padded ? problem.k * int64_t{sizeof(float)} : 0);
   problem.rows_offset =
-      reserve(pointer_bytes * ((problem.padded ? problem.taps : 0) + 2 + problem.extra_count));
+      reserve(pointer_bytes * ((problem.padded ? problem.taps : 0) + 2 + problem.finish.extra_count));
   problem.runs_offset = reserve(problem.block_tiles * problem.taps * int64_t{sizeof(GemmRun)} +
-                                problem.block_tiles * (problem.taps + 1) * int64_t{sizeof(int32_t)});
-  if (problem.finish == GemmFinish::kProgram) {
-    const int64_t tile_elements = problem.tile_rows * kWidestTile;
-    problem.tile_offset = reserve(0);
-    reserve((1 + problem.extra_count) * tile_elements * int64_t{sizeof(float)} +
-            tile_register_bytes(problem.code, tile_elements));
-  }
+                                (problem.block_tiles * (problem.taps + 1) + problem.block_tiles + 1) *
+                                    int64_t{sizeof(int32_t)});
+  problem.finish_offset = reserve(finish_scratch_bytes(problem.finish, problem.tile_rows, kWidestTile));
   problem.panels_offset = reserve(problem.packs_b ? b_bytes : 0);
   problem.scratch_bytes = offset;
 }

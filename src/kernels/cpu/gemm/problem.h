@@ -23,13 +23,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cpu/elementwise/tile_code.h"
+#include "kernels/cpu/gemm/finish.h"
 #include "kernels/implementation.h"
 
 namespace weir {
 
 inline constexpr int kGemmMaxAxes = kMaxRank;
-inline constexpr int kGemmMaxExtras = kMaxTileInputs - 1;
 
 // Strides in floats.
 struct GemmAxis {
@@ -38,7 +37,7 @@ struct GemmAxis {
   int64_t b = 0;     // batches only
   int64_t bias = 0;  // batches only
   int64_t c = 0;
-  std::array<int64_t, kGemmMaxExtras> extra{};
+  std::array<int64_t, kMaxExtras> extra{};
 };
 
 // The two spatial axes of a convolution, of A and of the kernel. The last two row axes walk its output.
@@ -49,16 +48,6 @@ struct GemmWindow {
   std::array<int64_t, 2> pad{0, 0};  // before
   std::array<int64_t, 2> input{1, 1};
   std::array<int64_t, 2> a{0, 0};  // strides of A
-};
-
-struct GemmExtra {
-  int32_t binding = 0;
-  int64_t column = 0;  // stride along the columns, 0 or not
-};
-
-enum class GemmFinish : uint8_t {
-  kStore,    // the sum, within bounds, plus a residual before them: in registers
-  kProgram,  // the tile program over each tile while it is in the first-level cache
 };
 
 struct GemmProblem {
@@ -86,14 +75,7 @@ struct GemmProblem {
   int64_t b_row = 0;  // strides of the plain matrix, along k and along the columns
   int64_t b_column = 0;
 
-  GemmFinish finish = GemmFinish::kStore;
-  bool bounded = false;
-  float low = 0;
-  float high = 0;
-  int32_t residual = -1;  // number of the extra
-  int32_t extra_count = 0;
-  std::array<GemmExtra, kGemmMaxExtras> extras;
-  TileCode code;
+  Finish finish;
 
   // Blocking: see finish_problem.
   int64_t tile_rows = 1;
@@ -112,7 +94,7 @@ struct GemmProblem {
   int64_t zeros_offset = 0;
   int64_t rows_offset = 0;  // pointers
   int64_t runs_offset = 0;
-  int64_t tile_offset = 0;  // of the tile program: its operands and registers
+  int64_t finish_offset = 0;
   int64_t panels_offset = 0;
   int64_t scratch_bytes = 0;
 
@@ -130,9 +112,6 @@ struct GemmAxisMap {
   int column_axis = 1;
 };
 void add_epilogue(GemmProblem& problem, const ConcreteOp& op, const GemmAxisMap& map);
-
-// Whether the epilogue can run: its operands and result are float32, and the interpreter has its steps.
-Support supports_gemm_epilogue(const OpDesc& desc);
 
 // Fills in blocking, grid and scratch from the rest.
 void finish_problem(GemmProblem& problem, Isa isa);
