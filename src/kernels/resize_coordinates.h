@@ -43,18 +43,22 @@ inline float resize_coordinate(CoordinateMode mode, float scale, int64_t x, int6
   return 0.0f;
 }
 
+// A coordinate this close to the middle between two positions lies on it: single precision blurs halves.
+inline constexpr float kResizeHalf = 1e-6f;
+
 // The input position nearest to `coordinate`, inside the input.
 inline int64_t resize_nearest(NearestMode mode, float coordinate, int64_t input) {
-  float rounded = 0.0f;
+  const float below = std::floor(coordinate);
+  const bool half = std::fabs(coordinate - below - 0.5f) <= kResizeHalf;
+  float rounded = below;
   switch (mode) {
     case NearestMode::kRoundPreferFloor:
-      rounded = std::ceil(coordinate - 0.5f);
+      rounded = half ? below : std::round(coordinate);
       break;
     case NearestMode::kRoundPreferCeil:
-      rounded = std::round(coordinate);  // halves below 0 are clamped in any case
+      rounded = half ? below + 1.0f : std::round(coordinate);
       break;
     case NearestMode::kFloor:
-      rounded = std::floor(coordinate);
       break;
     case NearestMode::kCeil:
       rounded = std::ceil(coordinate);

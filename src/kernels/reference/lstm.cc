@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // LSTM in either or both directions, with initial states and sequence lengths. A tile is one sequence of the
-// batch in one direction; its state is kept in double precision in scratch.
+// batch in one direction; its state is kept in double precision in scratch. What lies past a sequence's length
+// is zero, and so are the final states of an empty one.
 #include <cmath>
 
 #include "kernels/reference/reference.h"
@@ -116,8 +117,8 @@ class Sequence {
       }
     }
     for (int64_t j = 0; j < c_.hidden; ++j) {
-      put(kH, {direction_, item_, j}, h_[j]);
-      put(kC, {direction_, item_, j}, cell_[j]);
+      put(kH, {direction_, item_, j}, length == 0 ? 0 : h_[j]);
+      put(kC, {direction_, item_, j}, length == 0 ? 0 : cell_[j]);
     }
   }
 

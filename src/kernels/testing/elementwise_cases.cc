@@ -72,8 +72,12 @@ void add_elementwise_cases(std::vector<OpCase>& cases) {
     add(single(op, kI32, {-100, 100}, {-100, 100}));
   }
   add(single(ScalarOp::kDiv, kF32, wide, {0.5, 4}));
-  add(single(ScalarOp::kDiv, kI64, {-100, 100}, {-5, 5}));
-  add(single(ScalarOp::kDiv, kI32, {-100, 100}, {-5, 5}));
+  for (const ElementType type : {kI64, kI32}) {
+    add(single(ScalarOp::kDiv, type, {-100, 100}, {1, 9}));
+    OpCase test = single(ScalarOp::kDiv, type, {-100, 100}, {-5, 5});
+    test.name += "_with_zeros";  // gives zero
+    add(std::move(test));
+  }
   add(single(ScalarOp::kPow, kF32, {0.1, 4}, {-3, 3}));
   for (const ScalarOp op : {ScalarOp::kEqual, ScalarOp::kLess, ScalarOp::kLessOrEqual, ScalarOp::kGreater,
                             ScalarOp::kGreaterOrEqual}) {
