@@ -167,4 +167,10 @@ Result<void> verify(const Program& program);
 // dynamic program calls it with the numbers of the shape. Allocates for errors only. The program is verified.
 Result<void> verify_shape(const Program& program, std::span<const int64_t> dims);
 
+// The values of the program's dims for one value a symbol: what preparing a shape begins with. Symbols
+// outside their ranges, constraints that do not hold and what verify_shape finds are errors. `dims` has one
+// place a dimension; allocates for errors only.
+Result<void> evaluate_shape(const Program& program, std::span<const int64_t> symbols,
+                            std::span<int64_t> dims);
+
 }  // namespace weir

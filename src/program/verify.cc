@@ -14,6 +14,7 @@
 #include "program/program.h"
 #include "program/refuse.h"
 #include "program/verify_steps.h"
+#include "shape/dim_arithmetic.h"
 
 namespace weir {
 namespace {
@@ -79,42 +80,17 @@ class ProgramVerifier {
   Result<void> dims() {
     for (size_t i = 0; i < p_.dims.size(); ++i) {
       const DimTableEntry& entry = p_.dims[i];
-      int operands = 0;
-      switch (entry.op) {
-        case DimOp::kConstant:
-          break;
-        case DimOp::kSymbol:
-          if (entry.value < 0 || static_cast<uint64_t>(entry.value) >= p_.symbols.size()) {
-            return refuse("Dimension ({}) names symbol ({}), and the program has ({}) symbols.", i,
-                          entry.value, p_.symbols.size());
-          }
-          break;
-        case DimOp::kNot:
-          operands = 1;
-          break;
-        case DimOp::kFloorScale:
-          operands = 1;
-          if (!std::isfinite(entry.scale)) {
-            return refuse("Dimension ({}) has the scale ({}), and it is a finite number.", i, entry.scale);
-          }
-          break;
-        case DimOp::kAdd:
-        case DimOp::kMul:
-        case DimOp::kFloorDiv:
-        case DimOp::kCeilDiv:
-        case DimOp::kExactDiv:
-        case DimOp::kMod:
-        case DimOp::kMin:
-        case DimOp::kMax:
-        case DimOp::kEqual:
-        case DimOp::kLess:
-          operands = 2;
-          break;
-        case DimOp::kSelect:
-          operands = 3;
-          break;
-        default:
-          return refuse("Dimension ({}) has the unknown operation ({}).", i, static_cast<int>(entry.op));
+      const int operands = operand_count(entry.op);
+      if (operands < 0) {
+        return refuse("Dimension ({}) has the unknown operation ({}).", i, static_cast<int>(entry.op));
+      }
+      if (entry.op == DimOp::kSymbol &&
+          (entry.value < 0 || static_cast<uint64_t>(entry.value) >= p_.symbols.size())) {
+        return refuse("Dimension ({}) names symbol ({}), and the program has ({}) symbols.", i, entry.value,
+                      p_.symbols.size());
+      }
+      if (entry.op == DimOp::kFloorScale && !std::isfinite(entry.scale)) {
+        return refuse("Dimension ({}) has the scale ({}), and it is a finite number.", i, entry.scale);
       }
       const int32_t positions[] = {entry.a, entry.b, entry.c};
       for (int k = 0; k < operands; ++k) {

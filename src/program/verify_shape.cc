@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdlib>
+#include <string>
+#include <string_view>
 
 #include "base/checked.h"
 #include "program/program.h"
@@ -107,6 +109,42 @@ bool repeats_elements(const ProgramTensor& tensor, std::span<const int64_t> dims
   return false;
 }
 
+bool holds(Constraint::Kind kind, int64_t a, int64_t b) {
+  switch (kind) {
+    case Constraint::Kind::kEqual:
+      return a == b;
+    case Constraint::Kind::kDivides:
+      return b != 0 && (b == -1 || a % b == 0);
+    case Constraint::Kind::kAtLeast:
+      return a >= b;
+    case Constraint::Kind::kAtMost:
+      return a <= b;
+  }
+  return false;
+}
+
+std::string_view relation(Constraint::Kind kind) {
+  switch (kind) {
+    case Constraint::Kind::kEqual:
+      return "equals";
+    case Constraint::Kind::kDivides:
+      return "is a multiple of";
+    case Constraint::Kind::kAtLeast:
+      return "is at least";
+    case Constraint::Kind::kAtMost:
+      return "is at most";
+  }
+  return "?";
+}
+
+std::string named_values(const Program& program, std::span<const int64_t> symbols) {
+  std::string text;
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    text += fmt::format("{}'{}' is ({})", i == 0 ? "" : ", ", program.symbols[i].name, symbols[i]);
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<void> verify_shape(const Program& program, std::span<const int64_t> dims) {
@@ -143,6 +181,32 @@ Result<void> verify_shape(const Program& program, std::span<const int64_t> dims)
     }
   }
   return {};
+}
+
+Result<void> evaluate_shape(const Program& program, std::span<const int64_t> symbols,
+                            std::span<int64_t> dims) {
+  if (symbols.size() != program.symbols.size()) {
+    return refuse("There are ({}) values of symbols, and the program has ({}).", symbols.size(),
+                  program.symbols.size());
+  }
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    const ProgramSymbol& symbol = program.symbols[i];
+    if (symbols[i] < symbol.range.min || symbols[i] > symbol.range.max) {
+      return refuse("Symbol '{}' has the value ({}), and ({}) to ({}) are allowed.", symbol.name, symbols[i],
+                    symbol.range.min, symbol.range.max);
+    }
+  }
+  WEIR_TRY(evaluate(program.dims, symbols, dims), "while evaluating a shape where {}",
+           named_values(program, symbols));
+  for (const ProgramConstraint& constraint : program.constraints) {
+    const int64_t a = dims[static_cast<size_t>(constraint.a)];
+    const int64_t b = dims[static_cast<size_t>(constraint.b)];
+    if (!holds(constraint.kind, a, b)) {
+      return fail(StatusCode::kFailedPrecondition, "{}: the program holds only where ({}) {} ({}); here {}.",
+                  constraint.what, a, relation(constraint.kind), b, named_values(program, symbols));
+    }
+  }
+  return verify_shape(program, dims);
 }
 
 }  // namespace weir

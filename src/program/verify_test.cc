@@ -406,5 +406,32 @@ TEST(VerifyShape, ChecksTheNumbersOfAShape) {
   EXPECT_FALSE(verify_shape(p, std::span(values).first(3)));
 }
 
+TEST(EvaluateShape, GivesTheNumbersOfAShape) {
+  const Program p = samples::dynamic_program();
+  std::vector<int64_t> values(p.dims.size());
+  ASSERT_TRUE(evaluate_shape(p, std::vector<int64_t>{3, 5}, values));
+  EXPECT_EQ(values[static_cast<size_t>(p.storages[0].bytes)], 48);
+  EXPECT_EQ(values[static_cast<size_t>(p.storages[5].bytes)], 3 * 5 * 32);
+}
+
+TEST(EvaluateShape, SaysWhyAShapeIsRefused) {
+  Program p = samples::dynamic_program();
+  std::vector<int64_t> values(p.dims.size());
+  const auto error = [&](std::vector<int64_t> symbols) {
+    const Result<void> evaluated = evaluate_shape(p, symbols, values);
+    return evaluated ? "" : evaluated.error().to_string();
+  };
+  EXPECT_EQ(error({3}), "There are (1) values of symbols, and the program has (2).");
+  EXPECT_EQ(error({65, 5}), "Symbol 'batch' has the value (65), and (1) to (64) are allowed.");
+  p.symbols[1].range.min = 0;
+  EXPECT_EQ(
+      error({3, 1}),
+      "Expand 'repeat' needs at least (2) copies: the program holds only where (1) is at least (2); here "
+      "'batch' is (3), 'n' is (1).");
+  p.symbols[1].range.max = std::numeric_limits<int64_t>::max();
+  EXPECT_THAT(error({64, std::numeric_limits<int64_t>::max()}),
+              HasSubstr("while evaluating a shape where 'batch' is (64), 'n' is (9223372036854775807)"));
+}
+
 }  // namespace
 }  // namespace weir

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ProgramReport: the memory and the steps of a program for one shape, line by line, read without running it.
+//
+//   WEIR_ASSIGN(ProgramReport r, report(program, {}));             // a static program
+//   WEIR_ASSIGN(ProgramReport s, report(program, shape, sizes));   // a dynamic one
+//   r.totals.activation + r.totals.workspace == r.peak_bytes       // bytes of the arena
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "program/program.h"
+
+namespace weir {
+
+// One value, or one workspace.
+struct TensorReport {
+  std::string name;  // a workspace: "workspace of <step>"
+  StorageKind kind = StorageKind::kActivation;
+  int32_t storage = -1;    // −1: a constant that only its packed form represents
+  int64_t offset = -1;     // bytes in the arena or in the constants section; elsewhere in its own buffer
+  int64_t bytes = 0;       // of the storage where `alias_of` is empty, else what this view of it spans
+  int32_t first_step = 0;  // of the storage
+  int32_t last_step = 0;
+  std::string alias_of;  // the value that the storage is listed under, where that is another
+};
+
+struct StepReport {
+  std::string name;
+  std::string origin;
+  std::string op;
+  std::vector<std::string> reads;  // names of tensors; an absent operand is left out
+  std::vector<std::string> writes;
+  std::vector<std::string> implementations;  // acceptable, best first
+  std::vector<Refusal> refused;
+  bool reference = false;
+  int64_t workspace_bytes = 0;
+};
+
+struct NoticeReport {
+  NoticeKind kind = NoticeKind::kInfo;
+  std::string what;
+  std::string reason;
+  int64_t bytes = -1;  // −1 where it has none
+};
+
+struct KindTotals {      // bytes
+  int64_t constant = 0;  // of the constants section
+  int64_t prepared = 0;  // these four: each storage rounded up to kStorageAlignment
+  int64_t input = 0;
+  int64_t output = 0;
+  int64_t state = 0;
+  int64_t activation = 0;  // the peak of the activations alone
+  int64_t workspace = 0;   // what the arena has beyond that
+};
+
+struct ProgramReport {
+  std::string name;
+  std::string target;
+  std::vector<TensorReport> tensors;  // by storage, in order of the program; each storage's own line first
+  std::vector<StepReport> prepare_steps;
+  std::vector<StepReport> steps;
+  std::vector<NoticeReport> notices;
+  KindTotals totals;
+  int64_t sum_bytes = 0;             // of all storages of the arena, as if none shared memory
+  int64_t peak_bytes = 0;            // of the arena
+  int64_t lower_bound_bytes = 0;     // no placement of this order of steps is smaller
+  int64_t unfused_bound_bytes = -1;  // the same before fusion and in-place; −1 where it depends on the shape
+  bool workspaces_known = true;  // false: a workspace is sized by its implementation and counts as none here
+};
+
+// `symbols` has one value a symbol. `storage_bytes` gives sizes, one a storage, of which only those of
+// workspaces sized later count: the session knows them. The program is verified; a shape that it does not
+// take is an error.
+Result<ProgramReport> report(const Program& program, std::span<const int64_t> symbols,
+                             std::span<const int64_t> storage_bytes = {});
+
+}  // namespace weir
