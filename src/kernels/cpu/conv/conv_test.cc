@@ -113,6 +113,43 @@ TEST(Conv, Groups) {
   check({.channels = 24, .outputs = 12, .kernel = {1, 1}, .pads = {}, .group = 3});
 }
 
+TEST(Conv, Depthwise) {
+  for (const int64_t size : {1, 2, 3, 4, 5, 7}) {
+    for (const int64_t stride : {1, 2, 3}) {
+      for (const int64_t width : {1, 3, 4, 7, 9, 14, 23}) {
+        const int64_t pad = size / 2;
+        check({.batch = 2,
+               .channels = 37,
+               .height = 6,
+               .width = width + size,
+               .outputs = 37,
+               .kernel = {size, size},
+               .stride = {stride, stride},
+               .pads = {pad, pad, pad, pad},
+               .group = 37});
+      }
+    }
+  }
+  for (const int64_t channels : {2, 3, 4, 5, 8, 13, 16, 17, 31, 48, 100, 530}) {
+    check({.channels = channels, .outputs = channels, .group = channels, .input_gap = 3, .output_gap = 1});
+  }
+  check({.channels = 20,
+         .outputs = 20,
+         .kernel = {3, 5},
+         .dilation = {2, 3},
+         .pads = {1, 4, 3, 5},
+         .group = 20});
+  check({.channels = 20,
+         .height = 3,
+         .width = 3,
+         .outputs = 20,
+         .kernel = {7, 7},
+         .pads = {3, 3, 3, 3},
+         .group = 20});
+  check({.channels = 20, .height = 1, .width = 1, .outputs = 20, .pads = {4, 4, 4, 4}, .group = 20});
+  check({.channels = 40, .height = 60, .width = 130, .outputs = 40, .group = 40});
+}
+
 TEST(Conv, ChannelRangesOfWiderTensors) {
   check({.channels = 5, .outputs = 21, .input_gap = 3, .output_gap = 6});
   check({.channels = 5, .outputs = 21, .kernel = {1, 1}, .pads = {}, .input_gap = 3, .output_gap = 6});
@@ -168,6 +205,19 @@ TEST(Conv, Epilogues) {
       check(c);
     }
   }
+  Case c{.batch = 2, .channels = 39, .outputs = 39, .group = 39};
+  for (const Epilogue& epilogue : {relu, silu}) {
+    c.epilogue = epilogue;
+    check(c);
+  }
+  c.epilogue = residual;
+  c.extras = {{0, 0, 0, 0}};
+  check(c);
+  c.epilogue = swish_scale_add;
+  c.extras = {{0, 0, 1, 1}, {0, 0, 0, 0}};
+  check(c);
+  c.extras = {{0, 1, 0, 1}, {1, 1, 0, 0}};
+  check(c);
 }
 
 }  // namespace
