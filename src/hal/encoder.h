@@ -27,6 +27,7 @@
 
 namespace weir {
 
+// kWrite: what was there before is lost, and bytes that the command does not write are undefined afterwards.
 enum class Access : uint8_t { kRead = 1, kWrite = 2, kReadWrite = 3 };
 
 // A range of bytes of a buffer, or of whatever is bound to a slot when the command buffer is submitted.
@@ -36,7 +37,8 @@ struct BufferRange {
   int64_t offset = 0;
   int64_t size = -1;  // −1: to the end
   // For validation: the range holds blocks of `block` bytes, one every `stride` bytes, and the bytes between
-  // belong to others (a channel range of a channels-last tensor). 0: all bytes.
+  // belong to others (a channel range of a channels-last tensor). 0: all bytes; −1: some bytes of it, in no
+  // such pattern.
   int64_t block = 0;
   int64_t stride = 0;
 };

@@ -21,7 +21,7 @@ bool overlap(const BufferRange& a, const BufferRange& b) {
   if (a.slot != b.slot || a.offset + a.size <= b.offset || b.offset + b.size <= a.offset) {
     return false;
   }
-  if (a.block == 0 || b.block == 0 || a.stride != b.stride) {
+  if (a.block <= 0 || b.block <= 0 || a.stride != b.stride) {
     return true;
   }
   // Both are blocks at multiples of the same stride: compare where in the stride they lie.
@@ -61,6 +61,8 @@ BufferRange range_of(const TensorSpec& spec, int32_t slot, int64_t offset) {
   if (k == count && stride > run) {
     range.block = run * width;
     range.stride = stride * width;
+  } else {
+    range.block = -1;
   }
   return range;
 }

@@ -79,6 +79,38 @@ void HostAllocation::set_accessible(bool accessible) {
   (second_.data() != nullptr ? second_ : first_).set_accessible(accessible);
 }
 
+Result<int64_t> check_buffer_range(std::string_view label, int64_t size, int64_t offset, int64_t length) {
+  const int64_t actual = length < 0 ? size - offset : length;
+  if (offset < 0 || actual < 0 || offset > size || actual > size - offset) {
+    return fail(StatusCode::kOutOfRange,
+                "Buffer '{}' has ({}) bytes, and the range asked for is ({}) bytes from ({}).", label, size,
+                length, offset);
+  }
+  return actual;
+}
+
+Result<void> check_heap_child(const Heap& heap, const DeviceInfo& info,
+                              const HeapBufferDescriptor& descriptor) {
+  const int64_t alignment = info.buffer_alignment;
+  if (descriptor.mode && *descriptor.mode != heap.mode()) {
+    return fail(StatusCode::kInvalidArgument,
+                "Buffer '{}' asks for storage mode ({}), and its heap '{}' has ({}), which children inherit.",
+                descriptor.label, to_string(*descriptor.mode), heap.label(), to_string(heap.mode()));
+  }
+  if (descriptor.offset < 0 || descriptor.offset % alignment != 0) {
+    return fail(StatusCode::kInvalidArgument,
+                "Buffer '{}' has an offset ({}) in heap '{}', and device '{}' takes multiples of ({}).",
+                descriptor.label, descriptor.offset, heap.label(), info.name, alignment);
+  }
+  if (descriptor.size < 1 || descriptor.offset > heap.size() ||
+      descriptor.size > heap.size() - descriptor.offset) {
+    return fail(StatusCode::kOutOfRange,
+                "Buffer '{}' asks for ({}) bytes from offset ({}), and its heap '{}' has ({}) bytes.",
+                descriptor.label, descriptor.size, descriptor.offset, heap.label(), heap.size());
+  }
+  return {};
+}
+
 HostBuffer::HostBuffer(Ref<HostAllocation> allocation, int64_t offset, int64_t size, BufferUsage usage,
                        MemoryCategory category, std::string_view label)
     : Buffer(size, allocation->mode(), usage, category, label, offset), allocation_(std::move(allocation)) {
@@ -132,12 +164,7 @@ Result<void> HostBuffer::carry(bool to_device, int64_t offset, int64_t size) {
                 "Buffer '{}' has storage mode (Private), and only (Managed) has a host copy to keep in step.",
                 label());
   }
-  const int64_t length = size < 0 ? this->size() - offset : size;
-  if (offset < 0 || length < 0 || offset > this->size() || length > this->size() - offset) {
-    return fail(StatusCode::kOutOfRange,
-                "Buffer '{}' has ({}) bytes, and the range asked for is ({}) bytes from ({}).", label(),
-                this->size(), size, offset);
-  }
+  WEIR_ASSIGN(const int64_t length, check_buffer_range(label(), this->size(), offset, size));
   allocation_->copy(to_device, heap_offset() + offset, length);
   return {};
 }
@@ -153,22 +180,7 @@ Device& HostHeap::device() const {
 }
 
 Result<Ref<Buffer>> HostHeap::create_buffer(const HeapBufferDescriptor& descriptor) {
-  const int64_t alignment = device().info().buffer_alignment;
-  if (descriptor.mode && *descriptor.mode != mode()) {
-    return fail(StatusCode::kInvalidArgument,
-                "Buffer '{}' asks for storage mode ({}), and its heap '{}' has ({}), which children inherit.",
-                descriptor.label, to_string(*descriptor.mode), label(), to_string(mode()));
-  }
-  if (descriptor.offset < 0 || descriptor.offset % alignment != 0) {
-    return fail(StatusCode::kInvalidArgument,
-                "Buffer '{}' has an offset ({}) in heap '{}', and device '{}' takes multiples of ({}).",
-                descriptor.label, descriptor.offset, label(), device().info().name, alignment);
-  }
-  if (descriptor.size < 1 || descriptor.offset > size() || descriptor.size > size() - descriptor.offset) {
-    return fail(StatusCode::kOutOfRange,
-                "Buffer '{}' asks for ({}) bytes from offset ({}), and its heap '{}' has ({}) bytes.",
-                descriptor.label, descriptor.size, descriptor.offset, label(), size());
-  }
+  WEIR_TRY(check_heap_child(*this, device().info(), descriptor));
   return Ref<Buffer>(make_ref<HostBuffer>(allocation_, descriptor.offset, descriptor.size, descriptor.usage,
                                           category(), descriptor.label));
 }

@@ -16,6 +16,7 @@
 
 namespace weir {
 
+struct DeviceInfo;
 class SoftwareDevice;
 
 // Memory of one buffer or heap, charged to the device. Where the device keeps a copy of its own (Managed on a
@@ -62,6 +63,12 @@ class HostAllocation : public RefCounted {
   HostMemory second_;  // the device's
   Ref<RefCounted> keep_alive_;
 };
+
+// Whether a range, −1 to the end, lies in a buffer of `size` bytes; its length.
+Result<int64_t> check_buffer_range(std::string_view label, int64_t size, int64_t offset, int64_t length);
+// Whether a heap takes such a child.
+Result<void> check_heap_child(const Heap& heap, const DeviceInfo& info,
+                              const HeapBufferDescriptor& descriptor);
 
 class HostBuffer final : public Buffer {
  public:

@@ -19,12 +19,48 @@ Status fault(const StatusRecord& record, const std::string& label) {
 
 }  // namespace
 
+Result<void> check_storage(const CommandBuffer& commands, std::span<const std::byte> storage, int64_t bytes) {
+  if (static_cast<int64_t>(storage.size()) < bytes || reinterpret_cast<uintptr_t>(storage.data()) % 64 != 0) {
+    return fail(
+        StatusCode::kInvalidArgument,
+        "Command buffer '{}' takes ({}) bytes aligned to (64), and the storage has ({}) bytes at ({}).",
+        commands.label(), bytes, storage.size(), static_cast<const void*>(storage.data()));
+  }
+  return {};
+}
+
+Result<void> check_binding(const CommandBuffer& commands, std::string_view what, const Buffer& buffer,
+                           int64_t offset, int64_t bytes) {
+  if (commands.state() != CommandBufferState::kIdle) {
+    return fail(StatusCode::kFailedPrecondition,
+                "Command buffer '{}' is busy ({}), and bindings change only while it is (idle).",
+                commands.label(), to_string(commands.state()));
+  }
+  if (&buffer.device() != &commands.device()) {
+    return fail(StatusCode::kInvalidArgument,
+                "Buffer '{}', bound as {} of command buffer '{}', is of another device.", buffer.label(),
+                what, commands.label());
+  }
+  const int64_t alignment = commands.device().info().binding_alignment;
+  if (offset < 0 || offset % alignment != 0) {
+    return fail(StatusCode::kInvalidArgument,
+                "Buffer '{}' is bound as {} at offset ({}), which is no multiple of ({}).", buffer.label(),
+                what, offset, alignment);
+  }
+  if (offset > buffer.size() || bytes > buffer.size() - offset) {
+    return fail(
+        StatusCode::kOutOfRange,
+        "Buffer '{}' has ({}) bytes, and as {} of command buffer '{}' it needs ({}) from offset ({}).",
+        buffer.label(), buffer.size(), what, commands.label(), bytes, offset);
+  }
+  return {};
+}
+
 SoftwareCommandBuffer::SoftwareCommandBuffer(SoftwareDevice& device,
                                              const CommandBufferDescriptor& descriptor, int32_t participants)
     : CommandBuffer(descriptor.label, participants),
       device_(&device),
       recorder_(std::make_unique<Recorder>(device, descriptor, participants)),
-      counts_(recorder_->counts()),
       parameter_bytes_(descriptor.parameter_bytes),
       slots_(static_cast<size_t>(descriptor.slots)) {}
 
@@ -56,13 +92,7 @@ Result<void> SoftwareCommandBuffer::seal(std::span<std::byte> storage) {
                 HostMemory::allocate({.size = host_bytes_, .prefault = true, .label = label()}));
     storage = {own_storage_.data(), static_cast<size_t>(host_bytes_)};
   }
-  if (static_cast<int64_t>(storage.size()) < host_bytes_ ||
-      reinterpret_cast<uintptr_t>(storage.data()) % 64 != 0) {
-    return fail(
-        StatusCode::kInvalidArgument,
-        "Command buffer '{}' takes ({}) bytes aligned to (64), and the storage has ({}) bytes at ({}).",
-        label(), host_bytes_, storage.size(), static_cast<const void*>(storage.data()));
-  }
+  WEIR_TRY(check_storage(*this, storage, host_bytes_));
   WEIR_TRY(seal_commands(recording, storage), "while sealing command buffer '{}'", label());
   for (size_t i = 0; i < slots_.size(); ++i) {
     slots_[i].bytes = recording.slot_bytes()[i];
@@ -76,35 +106,8 @@ Result<void> SoftwareCommandBuffer::seal(std::span<std::byte> storage) {
   return {};
 }
 
-Result<void> SoftwareCommandBuffer::check_bindable(std::string_view what, const Buffer& buffer,
-                                                   int64_t offset, int64_t bytes) const {
-  if (state() != CommandBufferState::kIdle) {
-    return fail(StatusCode::kFailedPrecondition,
-                "Command buffer '{}' is busy ({}), and bindings change only while it is (idle).", label(),
-                to_string(state()));
-  }
-  if (&buffer.device() != device_.get()) {
-    return fail(StatusCode::kInvalidArgument,
-                "Buffer '{}', bound as {} of command buffer '{}', is of another device.", buffer.label(),
-                what, label());
-  }
-  const int64_t alignment = device_->info().binding_alignment;
-  if (offset < 0 || offset % alignment != 0) {
-    return fail(StatusCode::kInvalidArgument,
-                "Buffer '{}' is bound as {} at offset ({}), which is no multiple of ({}).", buffer.label(),
-                what, offset, alignment);
-  }
-  if (offset > buffer.size() || bytes > buffer.size() - offset) {
-    return fail(
-        StatusCode::kOutOfRange,
-        "Buffer '{}' has ({}) bytes, and as {} of command buffer '{}' it needs ({}) from offset ({}).",
-        buffer.label(), buffer.size(), what, label(), bytes, offset);
-  }
-  return {};
-}
-
 Result<void> SoftwareCommandBuffer::bind_scratch(Buffer& buffer, int64_t offset) {
-  WEIR_TRY(check_bindable("scratch", buffer, offset, scratch_bytes()));
+  WEIR_TRY(check_binding(*this, "scratch", buffer, offset, scratch_bytes()));
   std::byte* bytes = buffer.device_bytes();
   if (reinterpret_cast<uintptr_t>(bytes + offset) % 64 != 0) {
     return fail(StatusCode::kInvalidArgument,
@@ -119,7 +122,7 @@ Result<void> SoftwareCommandBuffer::bind_scratch(Buffer& buffer, int64_t offset)
 }
 
 Result<void> SoftwareCommandBuffer::bind_parameters(Buffer& buffer, int64_t offset) {
-  WEIR_TRY(check_bindable("parameters", buffer, offset, parameter_bytes_));
+  WEIR_TRY(check_binding(*this, "parameters", buffer, offset, parameter_bytes_));
   if (parameter_bytes_ > 0 && !parameters_) {
     --unbound_;
   }
@@ -135,7 +138,8 @@ Result<void> SoftwareCommandBuffer::bind_slot(int32_t index, Buffer& buffer, int
                 label(), slots_.size(), index);
   }
   Slot& slot = slots_[static_cast<size_t>(index)];
-  if (auto checked = check_bindable("a slot", buffer, offset, std::max<int64_t>(slot.bytes, 0)); !checked) {
+  if (auto checked = check_binding(*this, "a slot", buffer, offset, std::max<int64_t>(slot.bytes, 0));
+      !checked) {
     return std::unexpected(std::move(checked).error().add_context(
         fmt::format("while binding slot ({}) of '{}'", index, label())));
   }

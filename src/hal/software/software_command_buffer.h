@@ -17,12 +17,20 @@
 
 namespace weir {
 
+// Whether `buffer` may be bound at `offset` where `bytes` are needed: state, device, alignment, range.
+Result<void> check_binding(const CommandBuffer& commands, std::string_view what, const Buffer& buffer,
+                           int64_t offset, int64_t bytes);
+// Whether `storage` holds a sealed form of `bytes` bytes.
+Result<void> check_storage(const CommandBuffer& commands, std::span<const std::byte> storage, int64_t bytes);
+
 class SoftwareCommandBuffer : public CommandBuffer {
  public:
   Device& device() const final { return *device_; }
   CommandBufferState state() const final { return state_.load(std::memory_order_acquire); }
   Encoder& encoder() final;
-  CommandBufferCounts counts() const final { return counts_; }
+  CommandBufferCounts counts() const final {
+    return state() == CommandBufferState::kRecording ? recorder_->counts() : counts_;
+  }
   Result<void> seal(std::span<std::byte> storage) final;
   int64_t host_bytes() const final { return host_bytes_; }
   int64_t scratch_bytes() const final { return scratch_bytes_ * participants(); }
@@ -64,14 +72,11 @@ class SoftwareCommandBuffer : public CommandBuffer {
     bool written = false;
   };
 
-  Result<void> check_bindable(std::string_view what, const Buffer& buffer, int64_t offset,
-                              int64_t bytes) const;
-
   Ref<SoftwareDevice> device_;
   std::atomic<CommandBufferState> state_{CommandBufferState::kRecording};
   std::atomic<bool> cancelled_{false};
   std::unique_ptr<Recorder> recorder_;  // until sealed
-  CommandBufferCounts counts_;
+  CommandBufferCounts counts_;          // once sealed
   int64_t parameter_bytes_ = 0;
   int64_t host_bytes_ = 0;
   int64_t scratch_bytes_ = 0;  // of one participant

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The queue below does not learn of the events to signal: they are signalled, or failed, when the checks have
+// been looked at.
+#include "hal/validation/validation_queue.h"
+
+#include <memory>
+#include <vector>
+
+#include "hal/validation/validation_command_buffer.h"
+
+namespace weir {
+
+struct ValidationQueue::Submission {
+  struct Signal {
+    Ref<Event> event;
+    uint64_t value = 0;
+  };
+  ValidationQueue* queue = nullptr;
+  Ref<ValidationCommandBuffer> commands;
+  std::vector<Signal> signals;
+  CompletionHandler on_complete;
+};
+
+ValidationQueue::ValidationQueue(Ref<ValidationDevice> device, Ref<Queue> inner)
+    : Queue(inner->label()), device_(std::move(device)), inner_(std::move(inner)) {}
+
+ValidationQueue::~ValidationQueue() = default;
+
+Result<SubmitAnswer> ValidationQueue::submit(const SubmitDescriptor& submission) {
+  auto* commands = static_cast<ValidationCommandBuffer*>(submission.command_buffer);
+  if (commands != nullptr && &commands->device() != device_.get()) {
+    return fail(StatusCode::kInvalidArgument, "Command buffer '{}' is of another device than queue '{}'.",
+                commands->label(), label());
+  }
+  if (submission.signals.size() > kMaxEventsPerSubmission) {
+    return inner_->submit({.waits = submission.waits, .signals = submission.signals});  // says what is wrong
+  }
+  auto pending = std::make_unique<Submission>();
+  for (const EventPoint& point : submission.signals) {
+    if (point.event == nullptr) {
+      return inner_->submit({.signals = submission.signals});
+    }
+    pending->signals.push_back({Ref<Event>(point.event), point.value});
+  }
+  if (commands != nullptr && !commands->begin()) {
+    return SubmitAnswer::kBusy;
+  }
+  const auto give_up = [&] {
+    if (commands != nullptr) {
+      commands->finish(nullptr);
+    }
+  };
+  if (commands != nullptr) {
+    if (Result<void> checked = commands->check_bound(); !checked) {
+      give_up();
+      return std::unexpected(std::move(checked).error());
+    }
+  }
+  pending->queue = this;
+  pending->commands = Ref<ValidationCommandBuffer>(commands);
+  pending->on_complete = submission.on_complete;
+  SubmitDescriptor below = submission;
+  below.command_buffer = commands == nullptr ? nullptr : &commands->inner();
+  below.signals = {};
+  below.on_complete = {.function = completed, .user = pending.get()};
+  Result<SubmitAnswer> answer = inner_->submit(below);
+  if (answer && (*answer == SubmitAnswer::kCompleted || *answer == SubmitAnswer::kQueued)) {
+    (void)pending.release();  // belongs to `completed`
+  } else {
+    give_up();
+  }
+  return answer;
+}
+
+void ValidationQueue::completed(void* user, const Status* status) {
+  const std::unique_ptr<Submission> submission(static_cast<Submission*>(user));
+  Result<void> result;
+  if (submission->commands) {
+    if (std::optional<Status> violation = submission->commands->take_violation()) {
+      ++submission->queue->violations_;
+      result = std::unexpected(*std::move(violation));
+    }
+  }
+  if (result && status != nullptr) {
+    result = std::unexpected(*status);
+  }
+  if (submission->commands) {
+    submission->commands->finish(&result);
+  }
+  for (const Submission::Signal& signal : submission->signals) {
+    if (result) {
+      (void)signal.event->signal(signal.value);
+    } else {
+      (void)signal.event->fail(signal.value, result.error());
+    }
+  }
+  if (submission->on_complete.function != nullptr) {
+    submission->on_complete.function(submission->on_complete.user, result ? nullptr : &result.error());
+  }
+}
+
+QueueStats ValidationQueue::stats() const {
+  QueueStats stats = inner_->stats();
+  stats.failed += violations_.load();
+  return stats;
+}
+
+}  // namespace weir
