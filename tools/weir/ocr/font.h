@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A bitmap font for captions: ASCII in five by nine pixels, two of them below the base line. All else is drawn as an empty box.
+// A bitmap font for captions: ASCII in five by nine pixels, two of them below the base line. All else is
+// drawn as an empty box.
 #pragma once
 
 #include <array>

@@ -13,6 +13,8 @@
 //   cli_probe crop IMAGE QUADS INDEX OUT            uint8 [height, width, channels]
 //   cli_probe recognition_input IMAGE QUADS INDEX OUT   float32 [1, 3, 48, width]
 //   cli_probe draw IMAGE QUADS OUT.png              the image with a frame around each box
+//   cli_probe plan_html BLOCKS OUT.html             the drawing of a made-up network's memory
+//   cli_probe plan_json BLOCKS OUT.json             the same plan as JSON
 //   cli_probe text SCORES CHARSET                   prints confidence, tab, text
 //
 // Masks and probabilities are [height, width], matrices float64 [3, 3], images RGB.
@@ -20,6 +22,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
@@ -33,6 +36,8 @@
 #include "tools/weir/ocr/perspective.h"
 #include "tools/weir/ocr/rectangle.h"
 #include "tools/weir/ocr/text_lines.h"
+#include "tools/weir/plan_html.h"
+#include "tools/weir/testing/made_up_plan.h"
 
 namespace weir::cli {
 namespace {
@@ -185,6 +190,14 @@ Result<void> text(char** arguments) {
   return {};
 }
 
+Result<void> write_plan_html(char** arguments) {
+  return write_file(arguments[1], plan_html(made_up_plan(std::atoi(arguments[0]))));
+}
+
+Result<void> write_plan_json(char** arguments) {
+  return write_file(arguments[1], to_json(made_up_plan(std::atoi(arguments[0]))).dump());
+}
+
 struct Command {
   std::string_view name;
   int arguments;
@@ -200,6 +213,8 @@ constexpr Command kCommands[] = {{"decode", 2, decode},
                                  {"crop", 4, crop},
                                  {"recognition_input", 4, recognition_input},
                                  {"draw", 3, draw},
+                                 {"plan_html", 2, write_plan_html},
+                                 {"plan_json", 2, write_plan_json},
                                  {"text", 2, text}};
 
 int run(int argc, char** argv) {

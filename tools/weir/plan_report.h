@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `weir plan` reports, as a plain structure: filled from a session and its program, and turned into text
+// (plan_text), JSON (to_json) or a drawing (plan_html.h).
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::cli {
+
+struct PlanReport {
+  // Bytes a line; total is their sum.
+  struct Ledger {
+    int64_t constants = 0;
+    int64_t activations = 0;
+    int64_t workspace = 0;
+    int64_t scratch = 0;
+    int64_t io = 0;
+    int64_t state = 0;
+    int64_t host = 0;
+    int64_t total = 0;
+  };
+
+  enum class Kind : uint8_t { kActivation, kWorkspace, kInput, kOutput, kConstant, kPrepared, kState };
+
+  struct Tensor {
+    std::string name;
+    int64_t offset = -1;  // in the arena; −1: it does not lie there, and is not drawn
+    int64_t bytes = 0;
+    int32_t first_step = 0;  // inclusive
+    int32_t last_step = 0;
+    Kind kind = Kind::kActivation;
+    int32_t alias_of = -1;  // the tensor whose bytes it shares; −1: its own
+  };
+
+  struct Refusal {
+    std::string name;
+    std::string reason;
+  };
+
+  struct Step {
+    std::string name;
+    std::string op;
+    std::string implementation;
+    std::vector<int32_t> reads;  // positions in `tensors`
+    std::vector<int32_t> writes;
+    std::vector<Refusal> refused;  // implementations before the one that was taken
+  };
+
+  struct Notice {
+    std::string kind;  // "cost" or "info"
+    std::string what;
+    int64_t bytes = 0;
+    std::string reason;
+  };
+
+  std::string model;   // what the report is about: a file's name
+  std::string device;  // where: "cpu, avx512, 2 threads"
+  Ledger ledger;
+  int64_t sum_bytes = 0;            // of all tensors in the arena, each with memory of its own
+  int64_t peak_bytes = 0;           // of the arena as placed
+  int64_t lower_bound_bytes = 0;    // no placement for this order of steps is smaller
+  int64_t unfused_bound_bytes = 0;  // the same for the graph before fusion and in-place; −1 unknown
+  int64_t file_bytes = 0;           // of the model's file
+  std::vector<Tensor> tensors;
+  std::vector<Step> steps;
+  std::vector<Notice> notices;
+};
+
+std::string_view to_string(PlanReport::Kind kind);
+
+nlohmann::ordered_json to_json(const PlanReport& report);
+
+// For a terminal: ledger, bounds, the largest tensors where memory is fullest, notices. `with_steps`: a line
+// a step too.
+std::string plan_text(const PlanReport& report, bool with_steps);
+
+}  // namespace weir::cli
