@@ -63,8 +63,20 @@ Result<void> convert_reduce(NodeLowering& node) {
   }
   attributes.axes = std::move(reduction.axes);
   attributes.keep_dims = reduction.keep_dims;
-  WEIR_ASSIGN(const ValueId x, node.value(0));
-  WEIR_ASSIGN(const ValueId y, node.emit(Op::kReduce, std::move(attributes), {x}));
+  WEIR_ASSIGN(ValueId x, node.value(0));
+  // The greatest of bools is their disjunction, the least their conjunction: of 0 and 1.
+  const bool is_bool = node.element_type(0) == ElementType::kBool;
+  if (is_bool) {
+    TileProgram widen({ElementType::kBool});
+    widen.append_cast(0, ElementType::kUint8);
+    WEIR_ASSIGN(x, node.emit(Op::kElementwise, ElementwiseAttributes{std::move(widen)}, {x}, "widen"));
+  }
+  WEIR_ASSIGN(ValueId y, node.emit(Op::kReduce, std::move(attributes), {x}, is_bool ? "reduce" : ""));
+  if (is_bool) {
+    TileProgram narrow({ElementType::kUint8});
+    narrow.append_cast(0, ElementType::kBool);
+    WEIR_ASSIGN(y, node.emit(Op::kElementwise, ElementwiseAttributes{std::move(narrow)}, {y}));
+  }
   node.set_output(0, y);
   return {};
 }

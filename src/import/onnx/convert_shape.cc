@@ -362,7 +362,8 @@ Result<void> convert_whole_range(NodeLowering& node, const Dim& start, const Dim
     return node.unsupported("The step ({}) of a range takes a number other than 0.", delta.to_string());
   }
   const Dim count = max(ceil_div(limit - start, delta), 0);
-  if (count.is_constant() && count.constant() <= kMaxKnownElements) {
+  const bool computed = !is_floating_point(type) || has_known_arithmetic(type);
+  if (computed && count.is_constant() && count.constant() <= kMaxKnownElements) {
     Known known{{count.constant()}, {}};
     const bool real = is_floating_point(type);
     for (int64_t i = 0; i < count.constant(); ++i) {
@@ -426,7 +427,8 @@ Result<void> convert_range(NodeLowering& node) {
 
 struct Blocks {
   int64_t size = 1;
-  Dims shape;  // N, C, H, W
+  bool depth_first = false;  // a channel of depth is followed by its block, mode CRD
+  Dims shape;                // N, C, H, W
 };
 
 Result<Blocks> read_blocks(NodeLowering& node) {
@@ -437,29 +439,29 @@ Result<Blocks> read_blocks(NodeLowering& node) {
     return node.wrong("The block size is ({}) on an input of type ({}), and takes 1 or more on rank 4.",
                       blocks.size, node.type(0).to_string());
   }
+  WEIR_ASSIGN(const std::string mode, node.text("mode", "DCR"));
+  if (mode != "DCR" && mode != "CRD") {
+    return node.wrong("Attribute 'mode' is ({}), and takes DCR or CRD.", mode);
+  }
+  blocks.depth_first = mode == "CRD";
   blocks.shape = node.shape(0);
   return blocks;
 }
 
 Result<void> convert_depth_to_space(NodeLowering& node) {
   WEIR_ASSIGN(const Blocks blocks, read_blocks(node));
-  WEIR_ASSIGN(const std::string mode, node.text("mode", "DCR"));
-  if (mode != "DCR" && mode != "CRD") {
-    return node.wrong("Attribute 'mode' is ({}), and takes DCR or CRD.", mode);
-  }
   const Dims& x = blocks.shape;
   const Dim block = blocks.size;
   const Dim depth = exact_div(x[1], block * block);
-  const bool depth_first = mode == "CRD";
   WEIR_ASSIGN(ValueId y, node.value(0));
   WEIR_ASSIGN(y, node.emit_reshape(y,
-                                   depth_first ? Dims{x[0], depth, block, block, x[2], x[3]}
-                                               : Dims{x[0], block, block, depth, x[2], x[3]},
+                                   blocks.depth_first ? Dims{x[0], depth, block, block, x[2], x[3]}
+                                                      : Dims{x[0], block, block, depth, x[2], x[3]},
                                    "blocks"));
-  WEIR_ASSIGN(
-      y, node.emit_transpose(
-             y, depth_first ? std::vector<int64_t>{0, 1, 4, 2, 5, 3} : std::vector<int64_t>{0, 3, 4, 1, 5, 2},
-             "interleave"));
+  WEIR_ASSIGN(y, node.emit_transpose(y,
+                                     blocks.depth_first ? std::vector<int64_t>{0, 1, 4, 2, 5, 3}
+                                                        : std::vector<int64_t>{0, 3, 4, 1, 5, 2},
+                                     "interleave"));
   WEIR_ASSIGN(y, node.emit_reshape(y, {x[0], depth, x[2] * block, x[3] * block}));
   node.set_output(0, y);
   return {};
@@ -473,7 +475,10 @@ Result<void> convert_space_to_depth(NodeLowering& node) {
   const Dim width = exact_div(x[3], block);
   WEIR_ASSIGN(ValueId y, node.value(0));
   WEIR_ASSIGN(y, node.emit_reshape(y, {x[0], x[1], height, block, width, block}, "blocks"));
-  WEIR_ASSIGN(y, node.emit_transpose(y, {0, 3, 5, 1, 2, 4}, "interleave"));
+  WEIR_ASSIGN(y, node.emit_transpose(y,
+                                     blocks.depth_first ? std::vector<int64_t>{0, 1, 3, 5, 2, 4}
+                                                        : std::vector<int64_t>{0, 3, 5, 1, 2, 4},
+                                     "interleave"));
   WEIR_ASSIGN(y, node.emit_reshape(y, {x[0], x[1] * block * block, height, width}));
   node.set_output(0, y);
   return {};

@@ -2,8 +2,10 @@
 #include "import/onnx/known.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "base/checked.h"
@@ -274,6 +276,22 @@ double round_to(ElementType type, double value) {
   return type == ElementType::kFloat64 ? value : static_cast<double>(static_cast<float>(value));
 }
 
+double float16_value(uint16_t bits) {
+  const double sign = (bits & 0x8000) != 0 ? -1 : 1;
+  const int exponent = bits >> 10 & 0x1f;
+  const int mantissa = bits & 0x3ff;
+  if (exponent == 0x1f) {
+    return mantissa != 0 ? std::numeric_limits<double>::quiet_NaN()
+                         : sign * std::numeric_limits<double>::infinity();
+  }
+  return exponent == 0 ? sign * std::ldexp(mantissa, -24)
+                       : sign * std::ldexp(mantissa + 0x400, exponent - 25);
+}
+
+double bfloat16_value(uint16_t bits) {
+  return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits) << 16));
+}
+
 std::optional<Scalar> evaluate_unary(std::string_view op, ElementType type, const Scalar& a) {
   if (!is_real(type)) {
     if (op == "Not") {
@@ -285,6 +303,9 @@ std::optional<Scalar> evaluate_unary(std::string_view op, ElementType type, cons
     if (op == "Abs") {
       return Scalar::of(max(a.numerator, Dim(0) - a.numerator));
     }
+    return std::nullopt;
+  }
+  if (!has_known_arithmetic(type)) {
     return std::nullopt;
   }
   if (a.real) {
@@ -335,6 +356,9 @@ std::optional<Scalar> evaluate_binary(std::string_view op, ElementType type, con
         result && fits(type, *result)) {
       return Scalar::of(*result);
     }
+    return std::nullopt;
+  }
+  if (!has_known_arithmetic(type)) {
     return std::nullopt;
   }
   if (a.real && b.real) {

@@ -36,8 +36,16 @@ struct Known {
 // Larger tensors are data.
 inline constexpr int64_t kMaxKnownElements = 1024;
 
-// What a type's arithmetic makes of a number: rounded to float32, …
+// Whether elements of this type are computed here, and not only read.
+constexpr bool has_known_arithmetic(ElementType type) {
+  return type == ElementType::kFloat32 || type == ElementType::kFloat64;
+}
+// What the arithmetic of such a type makes of a number.
 double round_to(ElementType type, double value);
+
+// The number that 16 bits stand for.
+double float16_value(uint16_t bits);
+double bfloat16_value(uint16_t bits);
 
 // Elementwise operators by their ONNX names; nothing where the result cannot be said. `type` is that of the
 // operands, which are equal but for Where's condition.

@@ -25,6 +25,10 @@ std::optional<Scalar> load_scalar(ElementType type, const std::byte* data, int64
       return Scalar::number(static_cast<double>(load<float>(data, index)));
     case ElementType::kFloat64:
       return Scalar::number(load<double>(data, index));
+    case ElementType::kFloat16:
+      return Scalar::number(float16_value(load<uint16_t>(data, index)));
+    case ElementType::kBFloat16:
+      return Scalar::number(bfloat16_value(load<uint16_t>(data, index)));
     case ElementType::kInt64:
       return Scalar::of(load<int64_t>(data, index));
     case ElementType::kInt32:
@@ -491,13 +495,20 @@ void NodeLowering::set_alias(size_t i, ImportedValue* value) {
 
 Result<void> NodeLowering::finish() {
   for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (wants(i) && outputs_[i].alias == nullptr && !outputs_[i].value) {
+      return unsupported("Output ({}), '{}', is read, and it is not supported.", i,
+                         proto_.output(static_cast<int>(i)));
+    }
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) {
     const std::string& output = proto_.output(static_cast<int>(i));
+    if (output.empty()) {
+      continue;
+    }
     if (outputs_[i].alias != nullptr) {
       WEIR_TRY(lowering_.define_alias(output, outputs_[i].alias));
     } else if (outputs_[i].value) {
       WEIR_TRY(lowering_.define(output, *std::move(outputs_[i].value)));
-    } else if (wants(i)) {
-      return unsupported("Output ({}), '{}', is read, and the import gives only those before it.", i, output);
     }
   }
   return {};
