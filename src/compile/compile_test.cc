@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small networks through compiler, program image, session and request: fused and fast against unfused and
+// reference.
+#include "compile/compile.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "graph/infer.h"
+#include "hal/cpu/cpu_device.h"
+#include "runtime/session.h"
+
+namespace weir {
+namespace {
+
+constexpr ElementType kF32 = ElementType::kFloat32;
+
+// Builds graphs with inferred types and seeded weights.
+class NetworkBuilder {
+ public:
+  Graph graph;
+
+  ValueId input(std::string_view name, Dims shape) {
+    return graph.add_input(name, {kF32, std::move(shape), {}});
+  }
+
+  ValueId weights(std::vector<int64_t> shape, float scale = 0.5F) {
+    int64_t count = 1;
+    for (int64_t extent : shape) {
+      count *= extent;
+    }
+    std::uniform_real_distribution<float> distribution(-scale, scale);
+    std::vector<float> values(static_cast<size_t>(count));
+    for (float& value : values) {
+      value = distribution(random_);
+    }
+    return graph.add_constant("w" + std::to_string(graph.value_count()),
+                              {kF32, Dims(shape.begin(), shape.end()), {}},
+                              Constant::copy(std::as_bytes(std::span(values))));
+  }
+
+  ValueId node(Op op, Attributes attributes, std::vector<ValueId> inputs,
+               std::vector<TensorType> wanted = {}) {
+    std::vector<const TensorType*> types;
+    for (ValueId value : inputs) {
+      types.push_back(value == kNoValue ? nullptr : &graph.value(value).type);
+    }
+    const std::string name = std::string(to_string(op)) + std::to_string(graph.node_count());
+    InferContext context{&graph.constraints, name};
+    auto inferred = infer_types(op, attributes, types, wanted, context);
+    EXPECT_TRUE(inferred) << (inferred ? "" : inferred.error().to_string());
+    const NodeId id = graph.add_node(op, name, std::move(attributes), std::move(inputs),
+                                     {NewValue{name + ".y", inferred->front()}});
+    graph.node(id).origin = to_string(op);
+    return graph.node(id).outputs[0];
+  }
+
+  ValueId conv(ValueId x, int64_t outputs, int64_t kernel, int64_t stride, int64_t group = 1) {
+    const int64_t channels = graph.value(x).type.shape[1].constant();
+    const Dim pad = (kernel - 1) / 2;
+    ConvAttributes attributes;
+    attributes.strides = {stride, stride};
+    attributes.dilations = {1, 1};
+    attributes.pads_begin = {pad, pad};
+    attributes.pads_end = {pad, pad};
+    attributes.group = group;
+    return node(Op::kConv, attributes,
+                {x, weights({outputs, channels / group, kernel, kernel}), weights({outputs})});
+  }
+
+  ValueId unary(ScalarOp op, ValueId x) {
+    ElementwiseAttributes attributes{TileProgram({kF32})};
+    attributes.program.append(op, {0});
+    return node(Op::kElementwise, attributes, {x});
+  }
+  ValueId binary(ScalarOp op, ValueId a, ValueId b) {
+    ElementwiseAttributes attributes{TileProgram({kF32, kF32})};
+    attributes.program.append(op, {0, 1});
+    return node(Op::kElementwise, attributes, {a, b});
+  }
+
+  Graph finish(std::vector<NamedValue> outputs) {
+    graph.name = "network";
+    graph.set_outputs(std::move(outputs));
+    return std::move(graph);
+  }
+
+ private:
+  std::mt19937 random_{7};
+};
+
+// A residual block, a squeeze-and-excite, a concatenation of branches, pooling and a classifier.
+Graph convolutional_network(bool dynamic) {
+  NetworkBuilder b;
+  const Dim n = dynamic ? b.graph.symbols.add("n", {1, 64}, {SymbolSource::Kind::kDimension, 0, 0}) : Dim(1);
+  const Dim h =
+      dynamic ? b.graph.symbols.add("h", {4, 4096}, {SymbolSource::Kind::kDimension, 0, 2}) : Dim(18);
+  const ValueId x = b.input("x", {n, 3, h, 23});
+  const ValueId stem = b.unary(ScalarOp::kRelu, b.conv(x, 16, 3, 2));
+  const ValueId scaled =
+      b.binary(ScalarOp::kAdd, b.binary(ScalarOp::kMul, b.conv(stem, 16, 3, 1, 16), b.weights({16, 1, 1})),
+               b.weights({16, 1, 1}));
+  const ValueId silu = b.binary(ScalarOp::kMul, scaled, b.unary(ScalarOp::kSigmoid, scaled));
+  const ValueId residual = b.unary(ScalarOp::kRelu, b.binary(ScalarOp::kAdd, b.conv(silu, 16, 1, 1), stem));
+  ReduceAttributes spatial;
+  spatial.axes = {2, 3};
+  const ValueId squeezed = b.node(Op::kReduce, spatial, {residual});
+  const ValueId gate =
+      b.unary(ScalarOp::kSigmoid, b.conv(b.unary(ScalarOp::kRelu, b.conv(squeezed, 5, 1, 1)), 16, 1, 1));
+  const ValueId excited = b.binary(ScalarOp::kMul, residual, gate);
+  const ValueId left = b.conv(excited, 7, 3, 1);
+  const ValueId right = b.unary(ScalarOp::kTanh, b.conv(excited, 9, 1, 1));
+  const ValueId joined = b.node(Op::kConcat, ConcatAttributes{1}, {left, right, excited});
+  const ValueId pooled = b.node(Op::kReduce, spatial, {joined});
+  const ValueId flat = b.node(Op::kReshape, NoAttributes{}, {pooled}, {{kF32, {n, 32}, {}}});
+  const ValueId logits = b.binary(
+      ScalarOp::kAdd, b.node(Op::kMatMul, MatMulAttributes{}, {flat, b.weights({32, 10})}), b.weights({10}));
+  const ValueId scores = b.node(Op::kSoftmax, SoftmaxAttributes{1}, {logits});
+  return b.finish({{"map", joined}, {"scores", scores}});
+}
+
+// Attention with heads split by reshape and transpose, and layer normalisation spelled out.
+Graph attention_network() {
+  NetworkBuilder b;
+  const Dim batch = b.graph.symbols.add("batch", {1, 16}, {SymbolSource::Kind::kDimension, 0, 0});
+  const Dim seq = b.graph.symbols.add("seq", {1, 512}, {SymbolSource::Kind::kDimension, 0, 1});
+  const ValueId x = b.input("x", {batch, seq, 24});
+  ReduceAttributes last;
+  last.axes = {2};
+  const ValueId d = b.binary(ScalarOp::kSub, x, b.node(Op::kReduce, last, {x}));
+  const ValueId variance = b.node(Op::kReduce, last, {b.binary(ScalarOp::kMul, d, d)});
+  ElementwiseAttributes plus{TileProgram({kF32})};
+  plus.program.append(ScalarOp::kAdd, {0, plus.program.immediate(1e-5)});
+  const ValueId root = b.unary(ScalarOp::kSqrt, b.node(Op::kElementwise, plus, {variance}));
+  const ValueId normal =
+      b.binary(ScalarOp::kAdd, b.binary(ScalarOp::kMul, b.binary(ScalarOp::kDiv, d, root), b.weights({24})),
+               b.weights({24}));
+  const auto heads = [&](ValueId value) {
+    const ValueId split = b.node(Op::kReshape, NoAttributes{}, {value}, {{kF32, {batch, seq, 3, 8}, {}}});
+    return b.node(Op::kTranspose, TransposeAttributes{{0, 2, 1, 3}}, {split});
+  };
+  const auto project = [&](ValueId value) {
+    return b.binary(ScalarOp::kAdd, b.node(Op::kMatMul, MatMulAttributes{}, {value, b.weights({24, 24})}),
+                    b.weights({24}));
+  };
+  const ValueId q = heads(project(normal));
+  const ValueId k = b.node(Op::kTranspose, TransposeAttributes{{0, 1, 3, 2}}, {heads(project(normal))});
+  const ValueId v = heads(project(normal));
+  const ValueId weights =
+      b.node(Op::kSoftmax, SoftmaxAttributes{3}, {b.node(Op::kMatMul, MatMulAttributes{}, {q, k})});
+  const ValueId context = b.node(Op::kTranspose, TransposeAttributes{{0, 2, 1, 3}},
+                                 {b.node(Op::kMatMul, MatMulAttributes{}, {weights, v})});
+  const ValueId merged = b.node(Op::kReshape, NoAttributes{}, {context}, {{kF32, {batch, seq, 24}, {}}});
+  return b.finish({{"y", b.binary(ScalarOp::kAdd, project(merged), x)}});
+}
+
+Ref<Device> cpu(int32_t threads, bool validation = false, bool discrete = false) {
+  CpuDeviceOptions options;
+  options.threads = threads;
+  options.toggles.validation = validation;
+  options.toggles.simulate_discrete = discrete;
+  auto device = create_cpu_device(options);
+  EXPECT_TRUE(device) << (device ? "" : device.error().to_string());
+  return *device;
+}
+
+struct Outputs {
+  std::vector<std::vector<float>> values;
+};
+
+Ref<Session> load(Graph graph, const CompileOptions& options, Ref<Device> device, Isa isa = detect_isa()) {
+  auto compiled = compile(std::move(graph), options);
+  EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error().to_string());
+  auto image = program_image(compiled->program, compiled->blocks);
+  EXPECT_TRUE(image) << (image ? "" : image.error().to_string());
+  auto kept = std::make_shared<std::vector<std::byte>>(std::move(*image));
+  auto loaded = read_program(*kept, kept);
+  EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error().to_string());
+  SessionOptions session_options;
+  session_options.isa = isa;
+  auto session = Session::create(std::move(*loaded), std::move(device), session_options);
+  EXPECT_TRUE(session) << (session ? "" : session.error().to_string());
+  return *session;
+}
+
+Outputs run(Session& session, const std::vector<int64_t>& shape, uint32_t seed = 3) {
+  auto request = session.create_request({});
+  EXPECT_TRUE(request) << (request ? "" : request.error().to_string());
+  const std::vector<std::vector<int64_t>> shapes = {shape};
+  auto prepared = (*request)->prepare(shapes);
+  EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().to_string());
+  auto input = (*request)->input(0);
+  std::mt19937 random(seed);
+  std::normal_distribution<float> distribution;
+  for (int64_t i = 0; i < input->element_count(); ++i) {
+    input->as<float>()[i] = distribution(random);
+  }
+  Outputs outputs;
+  for (int repeat = 0; repeat < 2; ++repeat) {  // the second run finds the first one's leftovers
+    auto ran = (*request)->run();
+    EXPECT_TRUE(ran) << (ran ? "" : ran.error().to_string());
+  }
+  for (size_t i = 0; i < session.program().outputs.size(); ++i) {
+    auto output = (*request)->output(static_cast<int32_t>(i));
+    const float* data = output->as<float>();
+    outputs.values.emplace_back(data, data + output->element_count());
+  }
+  EXPECT_EQ((*request)->counted(), *(*request)->planned());
+  return outputs;
+}
+
+void expect_close(const Outputs& actual, const Outputs& expected) {
+  ASSERT_EQ(actual.values.size(), expected.values.size());
+  for (size_t i = 0; i < actual.values.size(); ++i) {
+    ASSERT_EQ(actual.values[i].size(), expected.values[i].size());
+    float range = 0;
+    for (float value : expected.values[i]) {
+      range = std::max(range, std::abs(value));
+    }
+    for (size_t k = 0; k < actual.values[i].size(); ++k) {
+      // Sums of a few hundred products in another order: 1e-5 of the range is far above rounding.
+      ASSERT_NEAR(actual.values[i][k], expected.values[i][k], 1e-5F * range)
+          << "output " << i << " element " << k;
+    }
+  }
+}
+
+CompileOptions reference_options() {
+  CompileOptions options;
+  options.fuse = false;
+  options.reference_only = true;
+  options.verify_passes = true;
+  return options;
+}
+
+CompileOptions fast_options() {
+  CompileOptions options;
+  options.verify_passes = true;
+  return options;
+}
+
+TEST(Compile, StaticConvolutionsAgreeWithReference) {
+  const Outputs expected =
+      run(*load(convolutional_network(false), reference_options(), cpu(1)), {1, 3, 18, 23});
+  for (int32_t threads : {1, 2}) {
+    expect_close(run(*load(convolutional_network(false), fast_options(), cpu(threads)), {1, 3, 18, 23}),
+                 expected);
+  }
+}
+
+TEST(Compile, DynamicConvolutionsAgreeWithReference) {
+  const Ref<Session> reference = load(convolutional_network(true), reference_options(), cpu(1));
+  const Ref<Session> fast = load(convolutional_network(true), fast_options(), cpu(2));
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{1, 3, 18, 23}, std::vector<int64_t>{3, 3, 7, 23},
+        std::vector<int64_t>{2, 3, 64, 23}}) {
+    expect_close(run(*fast, shape), run(*reference, shape));
+  }
+}
+
+TEST(Compile, AttentionAgreesWithReference) {
+  const Ref<Session> reference = load(attention_network(), reference_options(), cpu(1));
+  const Ref<Session> fast = load(attention_network(), fast_options(), cpu(2));
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{1, 5, 24}, std::vector<int64_t>{2, 33, 24}}) {
+    expect_close(run(*fast, shape), run(*reference, shape));
+  }
+}
+
+TEST(Compile, EveryInstructionSetAgreesUnderValidationAndDiscreteMemory) {
+  const Outputs expected =
+      run(*load(convolutional_network(false), reference_options(), cpu(1)), {1, 3, 18, 23});
+  for (int isa = 0; isa <= static_cast<int>(detect_isa()); ++isa) {
+    for (bool discrete : {false, true}) {
+      expect_close(run(*load(convolutional_network(false), fast_options(), cpu(2, true, discrete),
+                             static_cast<Isa>(isa)),
+                       {1, 3, 18, 23}),
+                   expected);
+    }
+  }
+}
+
+TEST(Compile, FusesIntoFewSteps) {
+  auto compiled = compile(convolutional_network(false), {});
+  ASSERT_TRUE(compiled);
+  std::vector<std::string> origins;
+  for (const Step& step : compiled->program.steps) {
+    origins.push_back(step.origin);
+  }
+  // stem, depthwise, pointwise + residual, squeeze, two gates, excite, two branches, one copy of the operand
+  // that an output's layout needs …: no step is left for an activation or a bias.
+  EXPECT_THAT(origins, testing::Contains("Conv+Elementwise+Elementwise").Times(testing::Ge(1)));
+  EXPECT_THAT(origins, testing::Not(testing::Contains("Reshape")));
+  EXPECT_LE(compiled->program.steps.size(), 16u);
+}
+
+TEST(Compile, CompilingTwiceGivesTheSameBytes) {
+  auto first = compile(convolutional_network(true), {});
+  auto second = compile(convolutional_network(true), {});
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(*program_image(first->program, first->blocks), *program_image(second->program, second->blocks));
+}
+
+TEST(Compile, AnArenaOverTheLimitSaysByHowMuch) {
+  CompileOptions options;
+  options.memory_limit = 1000;
+  auto compiled = compile(convolutional_network(false), options);
+  ASSERT_FALSE(compiled);
+  EXPECT_EQ(compiled.error().code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(compiled.error().message(), testing::HasSubstr("more than the limit of (1000)"));
+}
+
+}  // namespace
+}  // namespace weir
