@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/model.h"
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+
+#include "api/program_cache.h"
+#include "base/hash.h"
+#include "base/mapped_file.h"
+#include "runtime/measure.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kProgramMagic = "WEIRPROG";
+
+// Everything of the options that changes the program.
+std::string options_text(const ModelOptions& options) {
+  std::string text = fmt::format("fuse={} steps={} reference={} limit={} one={}", options.compile.fuse,
+                                 options.compile.materialize_steps, options.compile.reference_only,
+                                 options.compile.memory_limit, options.batch_of_one);
+  for (const auto& [name, range] : options.import.dims) {
+    text += fmt::format(" dim {}={}..{}", name, range.min, range.max);
+  }
+  for (const auto& [name, shape] : options.import.shapes) {
+    text += fmt::format(" shape {}=", name);
+    for (const auto& range : shape) {
+      text += range ? fmt::format("{}..{}x", range->min, range->max) : std::string("?x");
+    }
+  }
+  for (const std::string& name : options.import.shape_inputs) {
+    text += " shape_input " + name;
+  }
+  for (int64_t value : options.compile.typical) {
+    text += fmt::format(" typical {}", value);
+  }
+  return text;
+}
+
+// A second import with every open leading dimension fixed to 1. Other open dimensions have no such default.
+Result<Graph> import_batch_of_one(const std::string& path, const ImportOptions& given, const Graph& open) {
+  ImportOptions options = given;
+  for (const auto& symbol : open.symbols.symbols()) {
+    const Value& input = open.value(open.inputs()[static_cast<size_t>(symbol->source.input)]);
+    if (symbol->source.kind != SymbolSource::Kind::kDimension || symbol->source.index != 0) {
+      return fail(StatusCode::kInvalidArgument,
+                  "Dimension '{}' (axis {} of input '{}') is open, and this needs a number: give --dim {}=N "
+                  "or --shape "
+                  "{}=….",
+                  symbol->name, symbol->source.index, input.name, symbol->name, input.name);
+    }
+    std::vector<std::optional<Range>> shape(input.type.shape.size());
+    shape[0] = Range{1, 1};
+    for (const auto& [name, wanted] : given.shapes) {
+      if (name == input.name) {
+        shape = wanted;
+        shape[0] = Range{1, 1};
+      }
+    }
+    std::erase_if(options.shapes, [&](const auto& entry) { return entry.first == input.name; });
+    options.shapes.emplace_back(input.name, std::move(shape));
+  }
+  return import_onnx(path, options);
+}
+
+Result<Compiled> compile_now(const std::string& path, const ModelOptions& options, Model& model) {
+  const int64_t begin = steady_now_ns();
+  WEIR_ASSIGN(Graph graph, import_model(path, options));
+  const int64_t imported = steady_now_ns();
+  WEIR_ASSIGN(Compiled compiled, compile(std::move(graph), options.compile), "while compiling '{}'", path);
+  model.import_ns = imported - begin;
+  model.compile_ns = steady_now_ns() - imported;
+  model.compiled = true;
+  return compiled;
+}
+
+// Keeps the program's bytes in memory of their own where there is no cache to map them from.
+Result<LoadedProgram> load_from_memory(Compiled& compiled) {
+  WEIR_ASSIGN(std::vector<std::byte> image, program_image(compiled.program, compiled.blocks));
+  auto kept = std::make_shared<const std::vector<std::byte>>(std::move(image));
+  return read_program(*kept, kept);
+}
+
+}  // namespace
+
+Result<bool> is_program_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return fail(StatusCode::kNotFound, "File '{}' cannot be opened.", path);
+  }
+  std::array<char, kProgramMagic.size()> magic{};
+  file.read(magic.data(), magic.size());
+  return std::string_view(magic.data(), static_cast<size_t>(file.gcount())) == kProgramMagic;
+}
+
+Result<Graph> import_model(const std::string& path, const ModelOptions& options) {
+  WEIR_ASSIGN(Graph graph, import_onnx(path, options.import), "while importing '{}'", path);
+  if (options.batch_of_one && graph.symbols.size() > 0) {
+    return import_batch_of_one(path, options.import, graph);
+  }
+  return graph;
+}
+
+Result<Model> open_model(const std::string& path, const ModelOptions& options) {
+  Model model;
+  WEIR_ASSIGN(const bool is_program, is_program_file(path));
+  if (is_program) {
+    if (!options.import.dims.empty() || !options.import.shapes.empty()) {
+      return fail(
+          StatusCode::kInvalidArgument,
+          "Program '{}' is compiled already, and its dimensions cannot be chosen any more; compile the model "
+          "again.",
+          path);
+    }
+    WEIR_ASSIGN(model.loaded, read_program(path), "while loading '{}'", path);
+    return model;
+  }
+  const std::optional<std::string> folder =
+      options.cache_folder.empty() ? default_cache_folder() : std::optional(options.cache_folder);
+  if (!options.use_cache || !folder) {
+    model.cache_note = options.use_cache ? "there is no folder for it (set WEIR_CACHE)" : "not asked for";
+    WEIR_ASSIGN(Compiled compiled, compile_now(path, options, model));
+    WEIR_ASSIGN(model.loaded, load_from_memory(compiled));
+    return model;
+  }
+  const ProgramCache cache(*folder, kDefaultCacheBytes);
+  if (auto made = cache.prepare(); !made) {
+    model.cache_note = made.error().message();
+  }
+  WEIR_ASSIGN(const std::string key, cache.key(path, options_text(options)));
+  if (const auto found = cache.find(key)) {
+    if (auto loaded = read_program(*found)) {
+      model.loaded = std::move(*loaded);
+      model.cached = true;
+      return model;
+    }
+    cache.remove(key);  // a damaged entry is a miss
+  }
+  WEIR_ASSIGN(Compiled compiled, compile_now(path, options, model));
+  if (auto written = write_program(compiled.program, compiled.blocks, cache.path(key)); written) {
+    cache.trim(key);
+    if (auto loaded = read_program(cache.path(key))) {
+      model.loaded = std::move(*loaded);
+      model.cached = true;
+      return model;
+    }
+  } else {
+    model.cache_note = written.error().to_string();
+  }
+  WEIR_ASSIGN(model.loaded, load_from_memory(compiled));
+  return model;
+}
+
+Result<void> compile_model(const std::string& path, const std::string& target, const ModelOptions& options) {
+  Model model;
+  WEIR_ASSIGN(Compiled compiled, compile_now(path, options, model));
+  return write_program(compiled.program, compiled.blocks, target);
+}
+
+}  // namespace weir

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a model or program file to something that runs: what the C ABI and the command line share.
+//
+//   WEIR_ASSIGN(Model model, open_model("net.onnx", {}));       // compiled, or found in the cache
+//   WEIR_ASSIGN(Ref<Session> session, Session::create(std::move(model.loaded), device, {}));
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compile/compile.h"
+#include "graph/graph.h"
+#include "import/onnx/import.h"
+#include "program/program_file.h"
+
+namespace weir {
+
+struct ModelOptions {
+  ImportOptions import;
+  CompileOptions compile;
+  bool use_cache = true;
+  std::string cache_folder;  // empty: default_cache_folder()
+  // Gives leading dimensions that the model leaves open the number 1; another open one is an error that names
+  // it.
+  bool batch_of_one = false;
+};
+
+struct Model {
+  LoadedProgram loaded;
+  bool compiled = false;   // now, rather than found in the cache or read
+  bool cached = false;     // the program lies in the cache
+  std::string cache_note;  // why it does not, where it should
+  int64_t import_ns = 0;
+  int64_t compile_ns = 0;
+};
+
+// Whether the file begins as a .weir program does.
+Result<bool> is_program_file(const std::string& path);
+
+// The graph of a model file: ONNX.
+Result<Graph> import_model(const std::string& path, const ModelOptions& options);
+
+Result<Model> open_model(const std::string& path, const ModelOptions& options);
+
+// Compiles and writes the program to `target`.
+Result<void> compile_model(const std::string& path, const std::string& target, const ModelOptions& options);
+
+}  // namespace weir
