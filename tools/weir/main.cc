@@ -4,8 +4,14 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "tools/weir/commands/bench.h"
+#include "tools/weir/commands/compile.h"
 #include "tools/weir/commands/devices.h"
+#include "tools/weir/commands/inspect.h"
+#include "tools/weir/commands/ocr.h"
 #include "tools/weir/commands/output.h"
+#include "tools/weir/commands/plan.h"
+#include "tools/weir/commands/run.h"
 
 namespace weir::cli {
 namespace {
@@ -19,7 +25,7 @@ void add_command(CLI::App& app, int& exit_code, const char* name, const char* de
   command->callback([&exit_code, &options, body] { exit_code = body(options); });
 }
 
-int run(int argc, char** argv) {
+int run_weir(int argc, char** argv) {
   CLI::App app("Runs neural networks in memory that you can see, bound and trust.", "weir");
   app.set_version_flag("--version", "weir " WEIR_VERSION);
   app.require_subcommand(1);
@@ -27,6 +33,22 @@ int run(int argc, char** argv) {
   DevicesOptions devices;
   add_command(app, exit_code, "devices", "List the devices that programs can run on", devices,
               add_devices_options, devices_command);
+  OcrOptions ocr;
+  add_command(app, exit_code, "ocr", "Read the text on photos", ocr, add_ocr_options, ocr_command);
+  RunOptions run;
+  add_command(app, exit_code, "run", "Run a model once and show what it answers", run, add_run_options, run_command);
+  PlanOptions plan;
+  add_command(app, exit_code, "plan", "Show the memory that a model takes, without running it", plan,
+              add_plan_options, plan_command);
+  BenchOptions bench;
+  add_command(app, exit_code, "bench", "Measure how fast a model runs, and what it takes", bench, add_bench_options,
+              bench_command);
+  CompileCommandOptions compile;
+  add_command(app, exit_code, "compile", "Compile a model to a program file", compile, add_compile_options,
+              compile_command);
+  InspectOptions inspect;
+  add_command(app, exit_code, "inspect", "Print a model's graph or a program's steps", inspect, add_inspect_options,
+              inspect_command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
@@ -42,5 +64,5 @@ int run(int argc, char** argv) {
 }  // namespace weir::cli
 
 int main(int argc, char** argv) {
-  return weir::cli::run(argc, argv);
+  return weir::cli::run_weir(argc, argv);
 }

@@ -49,10 +49,23 @@ void add_shapes(CLI::App& command, ShapeOptions& options) {
       ->option_text("NAME=V|A..B");
 }
 
-void add_threads(CLI::App& command, int32_t& threads) {
-  command.add_option("--threads", threads, "Threads to use; by default one a core")
+void add_runner(CLI::App& command, RunnerOptions& runner) {
+  command.add_option("--threads", runner.threads, "Threads to use; by default one a core")
       ->check(CLI::Range(1, 1024))
       ->option_text("N");
+  command
+      .add_option("--isa", runner.isa,
+                  "Instruction set: sse4, avx2 or avx512; by default the processor's best")
+      ->option_text("NAME");
+  command
+      .add_option("--toggle", runner.toggles,
+                  "Turn on a behaviour of the device: validation, simulate_discrete; repeatable")
+      ->option_text("NAME")
+      ->allow_extra_args(false);
+  add_value(command, "--device-memory-limit", parse_bytes, runner.device_memory_limit,
+            "Bytes that the device may hold in all, as in 64MiB")
+      ->option_text("BYTES");
+  command.add_flag("--no-cache", runner.no_cache, "Compile even where a compiled program is known");
 }
 
 void add_json(CLI::App& command, bool& json) {
@@ -113,7 +126,7 @@ void add_inspect_options(CLI::App& command, InspectOptions& options) {
 void add_plan_options(CLI::App& command, PlanOptions& options) {
   command.add_option("model", options.model, "A model (.onnx) or a program (.weir)")->required();
   add_shapes(command, options.shapes);
-  add_threads(command, options.threads);
+  add_runner(command, options.runner);
   command.add_option("--html", options.html, "Write a drawing of memory against steps")->option_text("FILE");
   add_json(command, options.json);
 }
@@ -173,8 +186,10 @@ void add_run_options(CLI::App& command, RunOptions& options) {
         if (!value) throw CLI::ValidationError("--strict", value.error().message());
         options.strict = *value;
       });
+  command.add_flag("--all-steps", options.all_steps,
+                   "Make the result of every step an output, for comparing");
   add_shapes(command, options.shapes);
-  add_threads(command, options.threads);
+  add_runner(command, options.runner);
   add_json(command, options.json);
 }
 
@@ -187,7 +202,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
       ->check(CLI::Range(1, 100000000))
       ->option_text("N");
   add_shapes(command, options.shapes);
-  add_threads(command, options.threads);
+  add_runner(command, options.runner);
   add_json(command, options.json);
 }
 
@@ -199,7 +214,7 @@ void add_ocr_options(CLI::App& command, OcrOptions& options) {
   command.add_option("images", options.images, "Photos (.png, .jpg)")->required();
   command.add_option("--output", options.output, "Folder for the photos with the text drawn in")
       ->option_text("DIR");
-  add_threads(command, options.threads);
+  add_runner(command, options.runner);
   add_json(command, options.json);
 }
 

@@ -28,7 +28,15 @@ enum class Strictness : uint8_t { kNone, kCosts, kAll };
 // Which devices a program may use.
 enum class Policy : uint8_t { kCpuOnly };
 
-// What most commands take. Threads: 0 for as many as there are cores to use.
+// What a program runs on. For comparing, not only the best: an instruction set and toggles of the device.
+struct RunnerOptions {
+  int32_t threads = 0;  // 0: as many as there are cores to use
+  std::string isa;      // empty: the best that the processor has
+  std::vector<std::string> toggles;
+  int64_t device_memory_limit = 0;  // bytes; 0: the physical memory
+  bool no_cache = false;            // compile, even where a compiled program is known
+};
+
 struct ShapeOptions {
   std::vector<ShapeArgument> shapes;
   std::vector<DimArgument> dims;
@@ -46,7 +54,7 @@ struct InspectOptions {
 struct PlanOptions {
   std::string model;
   ShapeOptions shapes;
-  int32_t threads = 0;
+  RunnerOptions runner;
   std::string html;  // file to write; empty: none
   bool json = false;
 };
@@ -71,13 +79,14 @@ struct RunOptions {
   std::vector<float> scale = {1};
   std::optional<uint64_t> random;  // the seed of inputs that have no file
   Task task = Task::kRaw;
+  bool all_steps = false;  // every step's result is an output
   std::string labels;
   int64_t top = 5;
   std::string output;  // folder; empty: nothing is written
   Policy policy = Policy::kCpuOnly;
   Strictness strict = Strictness::kNone;
   ShapeOptions shapes;
-  int32_t threads = 0;
+  RunnerOptions runner;
   bool json = false;
 };
 
@@ -86,7 +95,7 @@ struct BenchOptions {
   double seconds = 3;
   int64_t runs = 0;  // 0: as many as fit in `seconds`
   ShapeOptions shapes;
-  int32_t threads = 0;
+  RunnerOptions runner;
   bool json = false;
 };
 
@@ -95,7 +104,7 @@ struct OcrOptions {
   std::string recogniser;
   std::vector<std::string> images;
   std::string output;  // folder; empty: nothing is written
-  int32_t threads = 0;
+  RunnerOptions runner;
   bool json = false;
 };
 

@@ -46,7 +46,7 @@ TEST(Options, OfRun) {
   EXPECT_EQ(options.labels, "l.txt");
   EXPECT_EQ(options.top, 3);
   EXPECT_EQ(options.output, "out");
-  EXPECT_EQ(options.threads, 2);
+  EXPECT_EQ(options.runner.threads, 2);
   EXPECT_EQ(options.strict, Strictness::kCosts);
   ASSERT_EQ(options.shapes.shapes.size(), 2u);
   EXPECT_EQ(options.shapes.shapes[1].input, "b");
@@ -63,7 +63,7 @@ TEST(Options, OfRunByDefault) {
   EXPECT_FALSE(options.random.has_value());
   EXPECT_EQ(options.task, Task::kRaw);
   EXPECT_EQ(options.strict, Strictness::kNone);
-  EXPECT_EQ(options.threads, 0);
+  EXPECT_EQ(options.runner.threads, 0);
 }
 
 TEST(Options, StrictTakesAValueOnlyAfterAnEqualsSign) {
@@ -100,7 +100,7 @@ TEST(Options, OfOcr) {
   EXPECT_EQ(options.recogniser, "r.onnx");
   EXPECT_THAT(options.images, ElementsAre("a.png", "b.jpg"));
   EXPECT_EQ(options.output, "o");
-  EXPECT_EQ(options.threads, 4);
+  EXPECT_EQ(options.runner.threads, 4);
   EXPECT_THAT(parse(add_ocr_options, options, {"d.onnx", "r.onnx"}), HasSubstr("images is required"));
 }
 

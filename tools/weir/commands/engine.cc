@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/weir/commands/engine.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "hal/cpu/cpu_device.h"
+#include "runtime/measure.h"
+
+namespace weir::cli {
+namespace {
+
+Result<Isa> parse_isa(const std::string& name) {
+  if (name.empty()) {
+    return detect_isa();
+  }
+  for (int i = 0; i <= static_cast<int>(Isa::kAvx512); ++i) {
+    const auto isa = static_cast<Isa>(i);
+    if (to_string(isa) == name) {
+      if (isa > detect_isa()) {
+        return fail(StatusCode::kInvalidArgument,
+                    "This processor has no instruction set '{}' (its best: {}).", name,
+                    to_string(detect_isa()));
+      }
+      return isa;
+    }
+  }
+  return fail(StatusCode::kInvalidArgument, "Instruction set '{}' is not one of (sse4, avx2, avx512).", name);
+}
+
+}  // namespace
+
+Result<ModelOptions> model_options(const EngineOptions& options) {
+  ModelOptions model;
+  for (const DimArgument& dim : options.shapes.dims) {
+    model.import.dims.emplace_back(dim.symbol, dim.range);
+  }
+  for (const ShapeArgument& shape : options.shapes.shapes) {
+    std::vector<std::optional<Range>> ranges;
+    for (int64_t extent : shape.shape) {
+      ranges.push_back(extent < 0 ? std::nullopt : std::optional(Range{extent, extent}));
+    }
+    model.import.shapes.emplace_back(shape.input, std::move(ranges));
+  }
+  model.batch_of_one = options.batch_of_one;
+  model.compile.materialize_steps = options.materialize_steps;
+  model.use_cache = !options.runner.no_cache;
+  return model;
+}
+
+Result<Ref<Device>> open_device(const RunnerOptions& runner) {
+  CpuDeviceOptions options;
+  options.threads = runner.threads;
+  WEIR_ASSIGN(const Isa isa, parse_isa(runner.isa));
+  options.isa = to_string(isa);
+  options.memory_limit = runner.device_memory_limit;
+  for (const std::string& toggle : runner.toggles) {
+    if (toggle == "validation") {
+      options.toggles.validation = true;
+    } else if (toggle == "simulate_discrete") {
+      options.toggles.simulate_discrete = true;
+    } else {
+      return fail(StatusCode::kInvalidArgument, "Toggle '{}' is not one of (validation, simulate_discrete).",
+                  toggle);
+    }
+  }
+  ThreadPoolOptions pool;
+  pool.threads = runner.threads;
+  options.pool = ThreadPool::create(pool);
+  return create_cpu_device(options);
+}
+
+Result<Engine> open_engine(const EngineOptions& options, Ref<Device> device) {
+  const int64_t begin = steady_now_ns();
+  Engine engine;
+  engine.device = std::move(device);
+  if (!engine.device) {
+    WEIR_ASSIGN(engine.device, open_device(options.runner));
+  }
+  WEIR_ASSIGN(const ModelOptions model_choice, model_options(options));
+  WEIR_ASSIGN(Model model, open_model(options.model, model_choice));
+  engine.compiled = model.compiled;
+  engine.cache_note = model.cache_note;
+  engine.import_ns = model.import_ns;
+  engine.compile_ns = model.compile_ns;
+  SessionOptions session;
+  WEIR_ASSIGN(session.isa, parse_isa(options.runner.isa));
+  WEIR_ASSIGN(engine.session, Session::create(std::move(model.loaded), engine.device, session));
+  engine.load_ns = steady_now_ns() - begin;
+  return engine;
+}
+
+std::string describe(const Device& device, const RunnerOptions& runner) {
+  const std::string isa = runner.isa.empty() ? std::string(to_string(detect_isa())) : runner.isa;
+  const int32_t threads = device.info().participants;
+  return fmt::format("{}, {}, {} thread{}", device.info().name, isa, threads, threads == 1 ? "" : "s");
+}
+
+std::vector<int64_t> declared_shape(const Program& program, const ProgramPort& port) {
+  std::vector<int64_t> shape;
+  for (int32_t position : program.tensors[static_cast<size_t>(port.tensor)].shape) {
+    const DimTableEntry& entry = program.dims[static_cast<size_t>(position)];
+    shape.push_back(entry.op == DimOp::kConstant ? entry.value : -1);
+  }
+  return shape;
+}
+
+void copy_in(const Array& array, const TensorView& view) {
+  std::memcpy(view.data, array.data.data(), array.data.size());
+}
+
+Result<Array> copy_out(const TensorView& view) {
+  WEIR_ASSIGN(Array array,
+              make_array(view.type, std::span(view.shape).first(static_cast<size_t>(view.rank))));
+  std::memcpy(array.data.data(), view.data, array.data.size());
+  return array;
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From the options of a command to a session that runs: model, device, kernels.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/model.h"
+#include "runtime/session.h"
+#include "tools/weir/commands/options.h"
+#include "tools/weir/io/npy.h"
+
+namespace weir::cli {
+
+struct Engine {
+  Ref<Device> device;
+  Ref<Session> session;
+  bool compiled = false;  // now, rather than found in the cache
+  std::string cache_note;
+  int64_t import_ns = 0;
+  int64_t compile_ns = 0;
+  int64_t load_ns = 0;  // all of it, import and compile included
+};
+
+// What every command that opens a model takes.
+struct EngineOptions {
+  std::string model;
+  ShapeOptions shapes;
+  RunnerOptions runner;
+  bool batch_of_one = false;
+  bool materialize_steps = false;
+};
+
+Result<ModelOptions> model_options(const EngineOptions& options);
+Result<Ref<Device>> open_device(const RunnerOptions& runner);
+Result<Engine> open_engine(const EngineOptions& options, Ref<Device> device = {});
+
+// "cpu, avx512, 2 threads".
+std::string describe(const Device& device, const RunnerOptions& runner);
+
+// The element types and shapes that the program takes, −1 where a dimension is open.
+std::vector<int64_t> declared_shape(const Program& program, const ProgramPort& port);
+
+// Copies between arrays and a request's tensors, which are row-major.
+void copy_in(const Array& array, const TensorView& view);
+Result<Array> copy_out(const TensorView& view);
+
+}  // namespace weir::cli

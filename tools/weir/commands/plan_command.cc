@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "program/report.h"
+#include "tools/weir/commands/engine.h"
+#include "tools/weir/commands/output.h"
+#include "tools/weir/commands/plan.h"
+#include "tools/weir/plan_html.h"
+#include "tools/weir/plan_report.h"
+
+namespace weir::cli {
+namespace {
+
+PlanReport::Kind kind_of(StorageKind kind) {
+  switch (kind) {
+    case StorageKind::kConstant:
+      return PlanReport::Kind::kConstant;
+    case StorageKind::kPrepared:
+      return PlanReport::Kind::kPrepared;
+    case StorageKind::kActivation:
+      return PlanReport::Kind::kActivation;
+    case StorageKind::kWorkspace:
+      return PlanReport::Kind::kWorkspace;
+    case StorageKind::kInput:
+      return PlanReport::Kind::kInput;
+    case StorageKind::kOutput:
+      return PlanReport::Kind::kOutput;
+    case StorageKind::kState:
+      return PlanReport::Kind::kState;
+  }
+  return PlanReport::Kind::kActivation;
+}
+
+PlanReport make_report(const Session& session, const Ledger& ledger, const ProgramReport& program,
+                       const PlanOptions& options) {
+  PlanReport report;
+  report.model = options.model;
+  report.device = describe(session.device(), options.runner);
+  report.ledger = {ledger.constants, ledger.activations, ledger.workspace, ledger.scratch,
+                   ledger.io,        ledger.state,       ledger.host,      ledger.total()};
+  report.sum_bytes = program.sum_bytes;
+  report.peak_bytes = program.peak_bytes;
+  report.lower_bound_bytes = program.lower_bound_bytes;
+  report.unfused_bound_bytes = program.unfused_bound_bytes;
+  report.file_bytes = session.file_bytes();
+  std::map<std::string, int32_t> positions;
+  for (const TensorReport& tensor : program.tensors) {
+    PlanReport::Tensor entry;
+    entry.name = tensor.name;
+    const bool in_arena = tensor.kind == StorageKind::kActivation || tensor.kind == StorageKind::kWorkspace;
+    entry.offset = in_arena ? tensor.offset : -1;
+    entry.bytes = tensor.bytes;
+    entry.first_step = tensor.first_step;
+    entry.last_step = tensor.last_step;
+    entry.kind = kind_of(tensor.kind);
+    if (!tensor.alias_of.empty()) {
+      const auto found = positions.find(tensor.alias_of);
+      entry.alias_of = found == positions.end() ? -1 : found->second;
+    }
+    positions.emplace(tensor.name, static_cast<int32_t>(report.tensors.size()));
+    report.tensors.push_back(std::move(entry));
+  }
+  const auto add_positions = [&](std::span<const std::string> names, std::vector<int32_t>& target) {
+    for (const std::string& name : names) {
+      if (const auto found = positions.find(name); found != positions.end()) {
+        target.push_back(found->second);
+      }
+    }
+  };
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const StepReport& step = program.steps[i];
+    PlanReport::Step entry;
+    entry.name = step.name;
+    entry.op = step.origin;
+    entry.implementation = session.kernels()[i].implementation->name;
+    add_positions(step.reads, entry.reads);
+    add_positions(step.writes, entry.writes);
+    for (const Refusal& refusal : step.refused) {
+      entry.refused.push_back({refusal.implementation, refusal.reason});
+    }
+    report.steps.push_back(std::move(entry));
+  }
+  for (const NoticeReport& notice : program.notices) {
+    report.notices.push_back({notice.kind == NoticeKind::kCost ? "cost" : "info", notice.what,
+                              std::max<int64_t>(notice.bytes, 0), notice.reason});
+  }
+  return report;
+}
+
+Result<void> plan(const PlanOptions& options) {
+  EngineOptions engine_options;
+  engine_options.model = options.model;
+  engine_options.shapes = options.shapes;
+  engine_options.runner = options.runner;
+  engine_options.batch_of_one = true;
+  WEIR_ASSIGN(const Engine engine, open_engine(engine_options));
+  const Session& session = *engine.session;
+  std::vector<int64_t> symbols;
+  if (!session.program().is_static()) {
+    return fail(StatusCode::kInvalidArgument,
+                "Program '{}' is dynamic; compile the model with --shape or --dim for a plan of one shape.",
+                options.model);
+  }
+  WEIR_ASSIGN(const Ledger ledger, session.planned(symbols));
+  WEIR_ASSIGN(const ProgramReport program, weir::report(session.program(), symbols));
+  const PlanReport report = make_report(session, ledger, program, options);
+  if (!options.html.empty()) {
+    std::ofstream file(options.html);
+    file << plan_html(report);
+    file.close();
+    if (!file) {
+      return fail(StatusCode::kPermissionDenied, "File '{}' cannot be written.", options.html);
+    }
+  }
+  if (options.json) {
+    print_json(to_json(report));
+  } else {
+    print(plan_text(report, false));
+  }
+  return {};
+}
+
+}  // namespace
+
+int plan_command(const PlanOptions& options) {
+  return exit_code(plan(options));
+}
+
+}  // namespace weir::cli
