@@ -23,6 +23,7 @@
   WEIR_EACH(X, kMatMulRuntime)          \
   X(kReferenceMatMul)                   \
   /* Lstm */                            \
+  WEIR_EACH(X, kLstm)                   \
   X(kReferenceLstm)                     \
   /* MaxPool */                         \
   WEIR_EACH(X, kMaxPool)                \
