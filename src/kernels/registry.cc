@@ -41,10 +41,13 @@
   WEIR_EACH(X, kLayerNormalization)     \
   X(kReferenceLayerNormalization)       \
   /* Resize */                          \
+  WEIR_EACH(X, kResize)                 \
   X(kReferenceResize)                   \
   /* Pad */                             \
+  WEIR_EACH(X, kPad)                    \
   X(kReferencePad)                      \
   /* Gather */                          \
+  WEIR_EACH(X, kGather)                 \
   X(kReferenceGather)                   \
   /* Reshape */                         \
   WEIR_EACH(X, kReshape)                \

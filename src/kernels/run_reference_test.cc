@@ -36,7 +36,9 @@ class Call {
   Call& in(std::vector<int64_t> shape, std::vector<T> values) {
     inputs_.push_back(TensorSpec::dense(kTypeOf<T>, shape));
     input_bytes_.emplace_back(values.size() * sizeof(T));
-    std::memcpy(input_bytes_.back().data(), values.data(), values.size() * sizeof(T));
+    if (!values.empty()) {
+      std::memcpy(input_bytes_.back().data(), values.data(), values.size() * sizeof(T));
+    }
     return *this;
   }
   Call& absent() {

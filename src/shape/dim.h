@@ -95,7 +95,8 @@ class Dim {
   }
   bool is_constant(int64_t value) const { return is_constant() && value_ == value; }
 
-  // The least and greatest value it can take, from the ranges of its symbols.
+  // Bounds of its value, from the ranges of its symbols; INT64_MIN and INT64_MAX where there is none. They
+  // may be equal though it is an expression: is_constant() is about the form, proves_equal() about the value.
   Range range() const;
 
   // The value with `symbols[id]` for each symbol. Overflow, a zero divisor and an inexact quotient are

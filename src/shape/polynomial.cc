@@ -26,8 +26,8 @@ bool add_scaled(int64_t a, int64_t b, int64_t factor, int64_t& result) {
 
 // Sorts and merges like terms.
 bool merge_terms(std::vector<Term>& terms) {
-  std::stable_sort(terms.begin(), terms.end(),
-                   [](const Term& x, const Term& y) { return compare(x.atoms, y.atoms) < 0; });
+  std::sort(terms.begin(), terms.end(),
+            [](const Term& x, const Term& y) { return compare(x.atoms, y.atoms) < 0; });
   size_t kept = 0;
   for (size_t i = 0; i < terms.size();) {
     Term merged = std::move(terms[i]);

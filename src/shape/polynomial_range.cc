@@ -17,8 +17,10 @@ namespace weir {
 namespace {
 
 constexpr int kMaxRewrites = 3;         // one after the other
-constexpr int64_t kMaxScale = 1 << 24;  // the common denominator of the divisions in one polynomial
 constexpr int kMaxAlternatives = 2;     // atoms with two cases, for each rewriting
+constexpr int kMaxPolynomials = 24;     // looked at in all
+constexpr size_t kMaxRefined = 16;      // terms; what has more is seen term by term
+constexpr int64_t kMaxScale = 1 << 24;  // the common denominator of the divisions in one polynomial
 
 Range of_monomial(const Monomial& atoms) {
   Range range{1, 1};
@@ -63,9 +65,25 @@ bool replace(const Polynomial& a, size_t index, const Dim& replacement, Polynomi
   return add_scaled(others, DimBuilder::view(replacement, storage), a.terms[index].coefficient, result);
 }
 
-Range refine(const Polynomial& a, int rewrites);
+class Refiner {
+ public:
+  Range refine(const Polynomial& a, int rewrites) {
+    Range range = term_by_term(a);
+    if (rewrites == 0 || range.min == range.max || a.terms.size() > kMaxRefined || --budget_ < 0) {
+      return range;
+    }
+    range = without_divisions(a, range, rewrites);
+    return by_cases(a, range, rewrites);
+  }
 
-Range without_divisions(const Polynomial& a, Range range, int rewrites) {
+ private:
+  Range without_divisions(const Polynomial& a, Range range, int rewrites);
+  Range by_cases(const Polynomial& a, Range range, int rewrites);
+
+  int budget_ = kMaxPolynomials;
+};
+
+Range Refiner::without_divisions(const Polynomial& a, Range range, int rewrites) {
   int64_t scale = 1;
   for (const Term& term : a.terms) {
     if (term.atoms.size() != 1) {
@@ -112,14 +130,13 @@ Range without_divisions(const Polynomial& a, Range range, int rewrites) {
     return range;
   }
   Range scaled = interval::add(refine(whole, rewrites - 1), slack);
-  // scale·a lies in `scaled`, so a lies between the quotients rounded inwards; outwards is enough for the
-  // ends that are unbounded.
+  // scale·a lies in `scaled`, so the integer a lies between the quotients of its ends, rounded inwards.
   Range divisor = interval::constant(scale);
   return interval::intersect(
       range, {interval::ceil_div(scaled, divisor).min, interval::floor_div(scaled, divisor).max});
 }
 
-Range by_cases(const Polynomial& a, Range range, int rewrites) {
+Range Refiner::by_cases(const Polynomial& a, Range range, int rewrites) {
   int alternatives = 0;
   for (size_t i = 0; i < a.terms.size() && alternatives < kMaxAlternatives; ++i) {
     const Term& term = a.terms[i];
@@ -148,19 +165,10 @@ Range by_cases(const Polynomial& a, Range range, int rewrites) {
   return range;
 }
 
-Range refine(const Polynomial& a, int rewrites) {
-  Range range = term_by_term(a);
-  if (rewrites == 0 || range.min == range.max) {
-    return range;
-  }
-  range = without_divisions(a, range, rewrites);
-  return by_cases(a, range, rewrites);
-}
-
 }  // namespace
 
 Range range_of(const Polynomial& a) {
-  return refine(a, kMaxRewrites);
+  return Refiner().refine(a, kMaxRewrites);
 }
 
 }  // namespace weir

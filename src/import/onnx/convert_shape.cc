@@ -336,9 +336,9 @@ Result<void> convert_constant_of_shape(NodeLowering& node) {
       return node.wrong("The shape has an element ({}), and (0) is the least.", dim.constant());
     }
   }
-  const bool shape_type =
-      type == ElementType::kInt64 || type == ElementType::kInt32 || type == ElementType::kBool;
-  if (const std::optional<std::vector<int64_t>> constants = constants_of(shape); constants && shape_type) {
+  const bool computed = type == ElementType::kInt64 || type == ElementType::kInt32 ||
+                        type == ElementType::kBool || has_known_arithmetic(type);
+  if (const std::optional<std::vector<int64_t>> constants = constants_of(shape); constants && computed) {
     if (std::optional<Known> known = broadcast_to({{}, {element}}, *constants)) {
       node.set_known(0, type, *std::move(known));
       return {};

@@ -8,7 +8,7 @@
 //   store_n(y, d, out, count);
 //
 // NaN stays NaN; exp32 is 0 below −86.98, just above the denormals. Largest errors found by math_test over
-// the whole range, in units in the last place: exp32 1, sigmoid32 2, tanh32 and erf32 6 (only where the
+// the whole range, in units in the last place: exp32 1.1, sigmoid32 2, tanh32 and erf32 6 (only where the
 // result is within 0.1 of ±1, else 3). Coefficients: minimax fits in double precision (Lawson's iteration),
 // rounded to float32.
 #include "kernels/cpu/targets.h"
@@ -68,27 +68,42 @@ HWY_INLINE V clip32(D d, V x, float low, float high) {
   return at_most(at_least(x, hn::Set(d, low)), hn::Set(d, high));
 }
 
-// e^x for x in [−86.98, 89]; above 88.73 infinity. The caller keeps x in range.
+// e^x = 2^n · e^r for n = `n`, whose bits lie at the bottom of `shifted`, and r in [−ln 2 / 2, ln 2 / 2].
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V exp32_in_range(D d, V x) {
-  const hn::RebindToSigned<D> di;
-  // Adding 1.5·2²³ leaves the nearest integer in the low bits.
-  const V magic = hn::Set(d, 12582912.0f);
-  const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), magic);
-  const V n = hn::Sub(shifted, magic);
-  // ln 2 in two parts; the first has so few bits that n·part is exact.
-  V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
-  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
-  V q = hn::MulAdd(r, hn::Set(d, 1.3814598e-3f), hn::Set(d, 8.3687166e-3f));
-  q = hn::MulAdd(q, r, hn::Set(d, 4.1668389e-2f));
-  q = hn::MulAdd(q, r, hn::Set(d, 1.6666521e-1f));
-  q = hn::MulAdd(q, r, hn::Set(d, 0.49999994f));
+HWY_INLINE V exp32_of_parts(D d, V r, [[maybe_unused]] V n, [[maybe_unused]] V shifted) {
   const V one = hn::Set(d, 1.0f);
-  const V p = hn::Add(hn::MulAdd(hn::Mul(q, r), r, r), one);
+  V p = hn::MulAdd(r, hn::Set(d, 1.3814598e-3f), hn::Set(d, 8.3687166e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 4.1668389e-2f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.6666521e-1f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.49999994f));
+  p = hn::MulAdd(p, r, one);
+  p = hn::MulAdd(p, r, one);
+#if HWY_TARGET == HWY_AVX3
+  // One instruction, which overflows to infinity and underflows to 0: measured 25 % faster in sigmoid32.
+  return V{_mm512_scalef_ps(p.raw, n.raw)};
+#else
   // 2·2^(n−1): n = 128 occurs, and 2^128 is no float.
+  const hn::RebindToSigned<D> di;
   const V scale =
       hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::BitCast(di, shifted), hn::Set(di, int32_t{126}))));
   return hn::Mul(hn::Add(p, p), scale);
+#endif
+}
+
+// Adding it leaves the nearest integer in the low bits: 1.5·2²³.
+inline constexpr float kExpMagic = 12582912.0f;
+// ln 2 in two parts; the first has so few bits that n·part is exact.
+inline constexpr float kLn2High = 0.693359375f;
+inline constexpr float kLn2Low = -2.12194440e-4f;
+
+// e^x for x in [−86.98, 89]; above 88.73 infinity. The caller keeps x in range.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V exp32_in_range(D d, V x) {
+  const V magic = hn::Set(d, kExpMagic);
+  const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), magic);
+  const V n = hn::Sub(shifted, magic);
+  const V r = hn::NegMulAdd(n, hn::Set(d, kLn2Low), hn::NegMulAdd(n, hn::Set(d, kLn2High), x));
+  return exp32_of_parts(d, r, n, shifted);
 }
 
 template <class D, class V = hn::Vec<D>>
@@ -110,11 +125,16 @@ HWY_INLINE V reciprocal_of_large(D d, V x) {
 #endif
 }
 
-// 1 / (1 + e^−x)
+// 1 / (1 + e^−x), e^−x kept within what the reciprocal and, but for AVX-512, the exponential take.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V sigmoid32(D d, V x) {
-  const V e = exp32_in_range(d, at_least(at_most(hn::Neg(x), hn::Set(d, 86.98f)), hn::Set(d, -86.98f)));
-  return reciprocal_of_large(d, hn::Add(hn::Set(d, 1.0f), e));
+  x = at_least(x, hn::Set(d, -86.98f));
+  if (HWY_TARGET != HWY_AVX3) x = at_most(x, hn::Set(d, 86.98f));
+  const V magic = hn::Set(d, kExpMagic);
+  const V shifted = hn::NegMulAdd(x, hn::Set(d, 1.44269504f), magic);
+  const V n = hn::Sub(shifted, magic);
+  const V r = hn::NegMulAdd(n, hn::Set(d, kLn2Low), hn::NegMulSub(n, hn::Set(d, kLn2High), x));
+  return reciprocal_of_large(d, hn::Add(hn::Set(d, 1.0f), exp32_of_parts(d, r, n, shifted)));
 }
 
 // x · sigmoid(x)

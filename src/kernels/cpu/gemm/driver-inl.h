@@ -36,15 +36,30 @@ struct GemmOperands {
   const float* extra[kMaxExtras] = {};
 };
 
-// Pointers to the rows of a block, and the runs of its micro-tiles, in scratch.
+// One micro-tile of a block. Its rows are equally far apart (`regular`, all taps inside the image), or listed
+// in tables.
+struct GemmTileRecord {
+  const float* a = nullptr;
+  float* c = nullptr;
+  const float* extra[kMaxExtras] = {};
+  const GemmRun* runs = nullptr;
+  const int32_t* run_begin = nullptr;  // [tap]: the first run of that tap or a later one; taps + 1
+  int32_t row = 0;                     // in the block
+  int32_t rows = 0;
+  int32_t run_length = 0;  // where K is not cut within a tap
+  bool regular = true;
+};
+static_assert(sizeof(GemmTileRecord) <= kTileRecordBytes);
+
+// In scratch. Pointers and runs are written for micro-tiles that are not regular only.
 struct GemmTables {
-  const float** a = nullptr;  // the first tap's, also where it lies outside
+  GemmTileRecord* tiles = nullptr;
+  const float** a = nullptr;
   float** c = nullptr;
   const float** extra[kMaxExtras] = {};
-  const float** taps = nullptr;  // [tap][row], for micro-tiles that meet the border
-  GemmRun* runs = nullptr;       // [tile][…]
-  int32_t* run_begin = nullptr;  // [tile][tap]: the first run of that tap or a later one; taps + 1 a tile
-  int32_t* row_begin = nullptr;  // [tile]: its first row in the block; one more, the end
+  const float** taps = nullptr;  // [tap][row]
+  GemmRun* runs = nullptr;       // [tile][…]; the last of them: those of all regular micro-tiles
+  int32_t* run_begin = nullptr;  // [tile][tap]
 };
 
 //   GemmDriver(problem, invocation).run();
@@ -57,14 +72,15 @@ class GemmDriver {
       std::memset(scratch_ + problem.zeros_offset, 0, static_cast<size_t>(problem.k) * sizeof(float));
     }
     const int64_t rows = problem.block_tiles * problem.tile_rows;
+    tables_.tiles = reinterpret_cast<GemmTileRecord*>(scratch_ + problem.tiles_offset);
     auto* pointers = reinterpret_cast<const float**>(scratch_ + problem.rows_offset);
     tables_.a = pointers;
     tables_.c = const_cast<float**>(pointers + rows);
     for (int e = 0; e < problem.finish.extra_count; ++e) tables_.extra[e] = pointers + (2 + e) * rows;
     tables_.taps = pointers + (2 + problem.finish.extra_count) * rows;
     tables_.runs = reinterpret_cast<GemmRun*>(scratch_ + problem.runs_offset);
-    tables_.run_begin = reinterpret_cast<int32_t*>(tables_.runs + problem.block_tiles * problem.taps);
-    tables_.row_begin = tables_.run_begin + problem.block_tiles * (problem.taps + 1);
+    tables_.run_begin = reinterpret_cast<int32_t*>(tables_.runs + (problem.block_tiles + 1) * problem.taps);
+    make_regular_runs();
   }
 
   void run() {
@@ -189,88 +205,108 @@ class GemmDriver {
     }
   }
 
-  // Row pointers of micro-tiles [begin, end), and their runs.
-  void make_tables(int64_t begin, int64_t end) {
-    const int64_t row_begin = first_row(begin);
-    const int64_t row_end = first_row(end);
-    for (int64_t t = begin; t <= end; ++t) {
-      tables_.row_begin[t - begin] = static_cast<int32_t>(first_row(t) - row_begin);
+  // The runs of a micro-tile whose rows are equally far apart and whose taps all lie inside: offsets from
+  // `a`.
+  void make_regular_runs() {
+    GemmRun* runs = tables_.runs + problem_.block_tiles * problem_.taps;
+    int32_t* run_begin = tables_.run_begin + problem_.block_tiles * (problem_.taps + 1);
+    const int64_t joined = problem_.joins_columns ? problem_.window.kernel[1] : 1;
+    int32_t count = 0;
+    for (int64_t tap = 0; tap < problem_.taps; tap += joined) {
+      for (int64_t i = 0; i < joined; ++i) run_begin[tap + i] = count;
+      runs[count++] = {nullptr, problem_.windowed ? tap_offset(tap) : 0, tap * problem_.k * kPanelWidth};
     }
+    run_begin[problem_.taps] = count;
+    regular_runs_ = runs;
+    regular_run_begin_ = run_begin;
+    regular_run_length_ = static_cast<int32_t>(joined * problem_.k);
+  }
+
+  // Describes micro-tiles [begin, end).
+  void make_tables(int64_t begin, int64_t end) {
     const int axes = problem_.row_axes;
+    const GemmAxis& inner = problem_.rows[axes - 1];
     const GemmWindow& window = problem_.window;
+    a_step_ = problem_.windowed ? window.stride[1] * window.a[1] : inner.a;
+    const int64_t row_begin = first_row(begin);
     int64_t index[kGemmMaxAxes];
     int64_t rest = row_begin;
     for (int i = axes - 1; i >= 0; --i) {
       index[i] = rest % problem_.rows[i].extent;
       rest /= problem_.rows[i].extent;
     }
-    const int64_t capacity = problem_.block_tiles * problem_.tile_rows;
-    int64_t tile = begin;
-    int64_t tile_begin = row_begin;
-    bool inside = true;  // every tap of the micro-tile's rows so far lies in the image
-    for (int64_t row = row_begin; row < row_end;) {
-      // The stretch along the innermost axis, within a micro-tile.
-      const int64_t tile_stop = row_begin + tables_.row_begin[tile + 1 - begin];
-      const GemmAxis& inner = problem_.rows[axes - 1];
-      const int64_t count = HWY_MIN(tile_stop - row, inner.extent - index[axes - 1]);
-      int64_t a = 0;
-      int64_t c = 0;
-      for (int i = 0; i < axes; ++i) {
-        a += index[i] * problem_.rows[i].a;
-        c += index[i] * problem_.rows[i].c;
-      }
-      const int64_t at = row - row_begin;
-      int64_t y = 0;
-      int64_t x = 0;
-      if (problem_.windowed) {
-        y = index[axes - 2] * window.stride[0] - window.pad[0];
-        x = index[axes - 1] * window.stride[1] - window.pad[1];
-        a += y * window.a[0] + x * window.a[1];
-      }
-      const int64_t a_step = problem_.windowed ? window.stride[1] * window.a[1] : inner.a;
-      for (int64_t i = 0; i < count; ++i) {
-        tables_.a[at + i] = operands_.a + (a + i * a_step);
-        tables_.c[at + i] = operands_.c + (c + i * inner.c);
-      }
-      for (int e = 0; e < problem_.finish.extra_count; ++e) {
-        int64_t offset = 0;
-        for (int i = 0; i < axes; ++i) offset += index[i] * problem_.rows[i].extra[e];
-        for (int64_t i = 0; i < count; ++i) {
-          tables_.extra[e][at + i] = operands_.extra[e] + (offset + i * inner.extra[e]);
+    int64_t row = row_begin;
+    int64_t tile_stop = row_begin;
+    for (int64_t t = begin; t < end; ++t) {
+      GemmTileRecord& tile = tables_.tiles[t - begin];
+      tile.row = static_cast<int32_t>(row - row_begin);
+      tile_stop = first_row(t + 1);
+      tile.rows = static_cast<int32_t>(tile_stop - row);
+      tile.regular = true;
+      while (row < tile_stop) {
+        // The stretch along the innermost axis, within the micro-tile.
+        const int64_t count = HWY_MIN(tile_stop - row, inner.extent - index[axes - 1]);
+        int64_t a = 0;
+        int64_t c = 0;
+        for (int i = 0; i < axes; ++i) {
+          a += index[i] * problem_.rows[i].a;
+          c += index[i] * problem_.rows[i].c;
         }
-      }
-      if (problem_.padded) {
-        const int64_t x_last = x + (count - 1) * window.stride[1];
-        const bool here = y >= 0 && x >= 0 &&
-                          y + (window.kernel[0] - 1) * window.dilation[0] < window.input[0] &&
-                          x_last + (window.kernel[1] - 1) * window.dilation[1] < window.input[1];
-        if (!here && inside) {
-          // The first rows of the micro-tile too need a pointer a tap.
-          inside = false;
-          for (int64_t tap = 0; tap < problem_.taps; ++tap) {
-            const int64_t offset = tap_offset(tap);
-            for (int64_t i = tile_begin - row_begin; i < at; ++i) {
-              tables_.taps[tap * capacity + i] = tables_.a[i] + offset;
+        int64_t y = 0;
+        int64_t x = 0;
+        if (problem_.windowed) {
+          y = index[axes - 2] * window.stride[0] - window.pad[0];
+          x = index[axes - 1] * window.stride[1] - window.pad[1];
+          a += y * window.a[0] + x * window.a[1];
+        }
+        const bool regular = count == tile.rows && (!problem_.padded || inside(y, x, count));
+        if (regular) {
+          tile.a = operands_.a + a;
+          tile.c = operands_.c + c;
+          for (int e = 0; e < problem_.finish.extra_count; ++e) {
+            tile.extra[e] = operands_.extra[e] + extra_offset(e, index);
+          }
+          tile.runs = regular_runs_;
+          tile.run_begin = regular_run_begin_;
+          tile.run_length = regular_run_length_;
+        } else {
+          tile.regular = false;
+          const int64_t at = row - row_begin;
+          for (int64_t i = 0; i < count; ++i) {
+            tables_.a[at + i] = operands_.a + (a + i * a_step_);
+            tables_.c[at + i] = operands_.c + (c + i * inner.c);
+          }
+          for (int e = 0; e < problem_.finish.extra_count; ++e) {
+            const int64_t offset = extra_offset(e, index);
+            for (int64_t i = 0; i < count; ++i) {
+              tables_.extra[e][at + i] = operands_.extra[e] + (offset + i * inner.extra[e]);
             }
           }
+          if (problem_.padded) border_pointers(at, count, y, x);
         }
-        if (!inside) {
-          border_pointers(at, count, y, x, capacity);
+        row += count;
+        index[axes - 1] += count;
+        for (int i = axes - 1; i > 0 && index[i] == problem_.rows[i].extent; --i) {
+          index[i] = 0;
+          ++index[i - 1];
         }
       }
-      row += count;
-      if (row == tile_stop) {
-        make_runs(tile - begin, tile_begin - row_begin, row - row_begin, inside, capacity);
-        ++tile;
-        tile_begin = row;
-        inside = true;
-      }
-      index[axes - 1] += count;
-      for (int i = axes - 1; i > 0 && index[i] == problem_.rows[i].extent; --i) {
-        index[i] = 0;
-        ++index[i - 1];
-      }
+      if (!tile.regular) make_runs(tile, t - begin);
     }
+  }
+
+  // Whether all taps of `count` neighbours whose first has its first tap at (y, x) lie in the image.
+  bool inside(int64_t y, int64_t x, int64_t count) const {
+    const GemmWindow& window = problem_.window;
+    const int64_t last = x + (count - 1) * window.stride[1] + (window.kernel[1] - 1) * window.dilation[1];
+    return y >= 0 && x >= 0 && y + (window.kernel[0] - 1) * window.dilation[0] < window.input[0] &&
+           last < window.input[1];
+  }
+
+  int64_t extra_offset(int e, const int64_t* index) const {
+    int64_t offset = 0;
+    for (int i = 0; i < problem_.row_axes; ++i) offset += index[i] * problem_.rows[i].extra[e];
+    return offset;
   }
 
   int64_t tap_offset(int64_t tap) const {
@@ -280,8 +316,9 @@ class GemmDriver {
   }
 
   // For `count` rows from `at`, pixels next to each other whose first tap lies at (y, x): a pointer a tap.
-  void border_pointers(int64_t at, int64_t count, int64_t y, int64_t x, int64_t capacity) {
+  void border_pointers(int64_t at, int64_t count, int64_t y, int64_t x) {
     const GemmWindow& window = problem_.window;
+    const int64_t capacity = problem_.block_tiles * problem_.tile_rows;
     int64_t tap = 0;
     for (int64_t ky = 0; ky < window.kernel[0]; ++ky) {
       const int64_t yy = y + ky * window.dilation[0];
@@ -297,25 +334,28 @@ class GemmDriver {
     }
   }
 
-  // The runs of one micro-tile, rows [begin, end) of the block; a tap that is outside for all of them is left
-  // out.
-  void make_runs(int64_t tile, int64_t begin, int64_t end, bool inside, int64_t capacity) {
-    GemmRun* runs = tables_.runs + tile * problem_.taps;
-    int32_t* run_begin = tables_.run_begin + tile * (problem_.taps + 1);
+  // The runs of a micro-tile that is not regular; a tap that is outside for all of its rows is left out.
+  void make_runs(GemmTileRecord& tile, int64_t slot) {
+    const int64_t capacity = problem_.block_tiles * problem_.tile_rows;
+    GemmRun* runs = tables_.runs + slot * problem_.taps;
+    int32_t* run_begin = tables_.run_begin + slot * (problem_.taps + 1);
     int32_t count = 0;
     for (int64_t tap = 0; tap < problem_.taps; ++tap) {
       run_begin[tap] = count;
       const int64_t b_offset = tap * problem_.k * kPanelWidth;
-      if (inside) {
-        runs[count++] = {tables_.a + begin, problem_.windowed ? tap_offset(tap) : 0, b_offset};
+      if (!problem_.padded) {
+        runs[count++] = {tables_.a + tile.row, problem_.windowed ? tap_offset(tap) : 0, b_offset};
         continue;
       }
-      const float* const* rows = tables_.taps + tap * capacity;
+      const float* const* rows = tables_.taps + tap * capacity + tile.row;
       bool any = false;
-      for (int64_t i = begin; i < end; ++i) any |= rows[i] != zeros_;
-      if (any) runs[count++] = {rows + begin, 0, b_offset};
+      for (int32_t i = 0; i < tile.rows; ++i) any |= rows[i] != zeros_;
+      if (any) runs[count++] = {rows, 0, b_offset};
     }
     run_begin[problem_.taps] = count;
+    tile.runs = runs;
+    tile.run_begin = run_begin;
+    tile.run_length = static_cast<int32_t>(problem_.k);
   }
 
   // Micro-tiles [begin, end), columns [column_begin, column_end).
@@ -346,7 +386,8 @@ class GemmDriver {
           const float* ahead = nullptr;
           if (problem_.prefetches) ahead = next_b(tile, tap, k, vectors, v + vectors < vector_end);
           for (int64_t t = begin; t < end; ++t) {
-            run_tile_at(tile, t - begin, tap, tap_end, vectors, last, ahead, end - begin);
+            run_tile_at(tile, t - begin, tap, tap_end, length == problem_.k, vectors, last, ahead,
+                        end - begin);
           }
         }
         if (k + length >= problem_.k) break;
@@ -361,15 +402,18 @@ class GemmDriver {
     return tile.b + offset + problem_.k_block * problem_.tap_block * kPanelWidth;
   }
 
-  HWY_INLINE void run_tile_at(GemmTile& tile, int64_t t, int64_t tap, int64_t tap_end, int vectors, bool last,
-                              const float* ahead, int64_t tiles) {
-    const int64_t row = tables_.row_begin[t];
-    const int64_t rows = tables_.row_begin[t + 1] - row;
-    const GemmRun* runs = tables_.runs + t * problem_.taps;
-    const int32_t* run_begin = tables_.run_begin + t * (problem_.taps + 1);
-    tile.runs = runs + run_begin[tap];
-    tile.run_count = tile.run_length > 0 ? run_begin[tap_end] - run_begin[tap] : 0;
-    tile.c = tables_.c + row;
+  // Micro-tile `t` of the block's `tiles`.
+  HWY_INLINE void run_tile_at(GemmTile& tile, int64_t t, int64_t tap, int64_t tap_end, bool whole_taps,
+                              int vectors, bool last, const float* ahead, int64_t tiles) {
+    const GemmTileRecord& record = tables_.tiles[t];
+    const GemmAxis& inner = problem_.rows[problem_.row_axes - 1];
+    tile.runs = record.runs + record.run_begin[tap];
+    if (whole_taps) tile.run_length = record.run_length;
+    tile.run_count = tile.run_length > 0 ? record.run_begin[tap_end] - record.run_begin[tap] : 0;
+    tile.a = record.a;
+    tile.a_step = a_step_;
+    tile.c = record.regular ? GemmRows<float>{record.c, inner.c, nullptr}
+                            : GemmRows<float>{nullptr, 0, tables_.c + record.row};
     tile.prefetch_lines = 0;
     if (ahead != nullptr) {
       // Each micro-tile fetches its share, a line a step and panel being all of it.
@@ -380,17 +424,21 @@ class GemmDriver {
                              ? reinterpret_cast<const char*>(ahead + problem_.panel_stride + t * share)
                              : tile.prefetch[0];
     }
-    tile.residual = nullptr;
+    tile.has_residual = false;
     tile.bounded = false;
-    const GemmTileFunction function = gemm_tile_function(rows, vectors);
+    const GemmTileFunction function = gemm_tile_function(record.rows, vectors);
     if (!last) {
       function(tile);
       return;
     }
     const Finish& finish = problem_.finish;
     if (finish.kind == FinishKind::kStore) {
-      if (finish.before.kind != FinishStep::Kind::kNone)
-        tile.residual = tables_.extra[finish.before.extra] + row;
+      if (finish.before.kind != FinishStep::Kind::kNone) {
+        const int e = finish.before.extra;
+        tile.has_residual = true;
+        tile.residual = record.regular ? GemmRows<const float>{record.extra[e], inner.extra[e], nullptr}
+                                       : GemmRows<const float>{nullptr, 0, tables_.extra[e] + record.row};
+      }
       tile.bounded = finish.activation == Activation::kBounds;
       tile.low = finish.low;
       tile.high = finish.high;
@@ -398,9 +446,25 @@ class GemmDriver {
       return;
     }
     function(tile);
+    finish_tile(tile, record);
+  }
+
+  // The epilogue over the micro-tile's result, which the micro-kernel has just stored.
+  void finish_tile(const GemmTile& tile, const GemmTileRecord& record) {
+    const Finish& finish = problem_.finish;
+    const GemmAxis& inner = problem_.rows[problem_.row_axes - 1];
+    float* const* c = tables_.c + record.row;
     const float* const* extra[kMaxExtras];
-    for (int e = 0; e < finish.extra_count; ++e) extra[e] = tables_.extra[e] + row;
-    finish_rows(finish, tile.c, extra, rows, tile.column, tile.columns, scratch_ + problem_.finish_offset);
+    for (int e = 0; e < finish.extra_count; ++e) extra[e] = tables_.extra[e] + record.row;
+    if (record.regular) {
+      for (int32_t i = 0; i < record.rows; ++i) tables_.c[record.row + i] = record.c + i * inner.c;
+      for (int e = 0; e < finish.extra_count; ++e) {
+        for (int32_t i = 0; i < record.rows; ++i) {
+          tables_.extra[e][record.row + i] = record.extra[e] + i * inner.extra[e];
+        }
+      }
+    }
+    finish_rows(finish, c, extra, record.rows, tile.column, tile.columns, scratch_ + problem_.finish_offset);
   }
 
   const GemmProblem& problem_;
@@ -409,6 +473,10 @@ class GemmDriver {
   float* zeros_ = nullptr;
   GemmTables tables_;
   GemmOperands operands_;
+  int64_t a_step_ = 0;
+  const GemmRun* regular_runs_ = nullptr;
+  const int32_t* regular_run_begin_ = nullptr;
+  int32_t regular_run_length_ = 0;
 };
 
 }  // namespace weir::HWY_NAMESPACE

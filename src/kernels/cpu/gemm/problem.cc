@@ -26,6 +26,28 @@ constexpr int64_t kLeastOperations = 150'000;
 
 constexpr int64_t kWidestTile = 48;  // columns
 
+// Joins neighbouring row axes over which every operand is contiguous.
+void join_rows(GemmProblem& problem) {
+  int kept = 0;
+  for (int i = 1; i < problem.row_axes; ++i) {
+    GemmAxis& outer = problem.rows[kept];
+    const GemmAxis& inner = problem.rows[i];
+    const auto follows = [&](int64_t outer_stride, int64_t inner_stride) {
+      return outer_stride == inner_stride * inner.extent;
+    };
+    bool joins = follows(outer.a, inner.a) && follows(outer.c, inner.c);
+    for (int e = 0; e < problem.finish.extra_count; ++e) joins &= follows(outer.extra[e], inner.extra[e]);
+    if (joins || outer.extent == 1) {
+      const int64_t extent = outer.extent * inner.extent;
+      outer = inner;
+      outer.extent = extent;
+    } else {
+      problem.rows[++kept] = inner;
+    }
+  }
+  problem.row_axes = kept + 1;
+}
+
 }  // namespace
 
 void add_epilogue(GemmProblem& problem, const ConcreteOp& op, const GemmAxisMap& map) {
@@ -57,6 +79,7 @@ void finish_problem(GemmProblem& problem, Isa isa) {
   problem.panel_stride = kPanelWidth * problem.taps * problem.k;
   problem.row_count = 1;
   for (int i = 0; i < problem.row_axes; ++i) problem.row_count *= problem.rows[i].extent;
+  if (!problem.windowed && problem.row_count > 0) join_rows(problem);
   problem.batch_count = 1;
   for (int i = 0; i < problem.batch_axes; ++i) problem.batch_count *= problem.batches[i].extent;
   if (problem.row_count == 0 || problem.columns == 0) problem.batch_count = 0;
@@ -73,6 +96,10 @@ void finish_problem(GemmProblem& problem, Isa isa) {
   if (k_blocks == 1 && problem.k > 0) {
     const int64_t tap_blocks = ceil_div(problem.taps * problem.k, kBlockSteps);
     problem.tap_block = ceil_div(problem.taps, std::min(tap_blocks, problem.taps));
+    const int64_t width = problem.window.kernel[1];
+    problem.joins_columns = problem.windowed && width > 1 && problem.window.dilation[1] == 1 &&
+                            problem.window.a[1] == problem.k && problem.tap_block >= width;
+    if (problem.joins_columns) problem.tap_block = problem.tap_block / width * width;
   }
 
   const int64_t panels = ceil_div(problem.columns, kPanelWidth);
@@ -115,9 +142,9 @@ void finish_problem(GemmProblem& problem, Isa isa) {
   problem.zeros_offset = reserve(problem.padded ? problem.k * int64_t{sizeof(float)} : 0);
   problem.rows_offset =
       reserve(pointer_bytes * ((problem.padded ? problem.taps : 0) + 2 + problem.finish.extra_count));
-  problem.runs_offset = reserve(problem.block_tiles * problem.taps * int64_t{sizeof(GemmRun)} +
-                                (problem.block_tiles * (problem.taps + 1) + problem.block_tiles + 1) *
-                                    int64_t{sizeof(int32_t)});
+  problem.tiles_offset = reserve(problem.block_tiles * kTileRecordBytes);
+  problem.runs_offset = reserve((problem.block_tiles + 1) * (problem.taps * int64_t{sizeof(GemmRun)} +
+                                                             (problem.taps + 1) * int64_t{sizeof(int32_t)}));
   problem.finish_offset = reserve(finish_scratch_bytes(problem.finish, problem.tile_rows, kWidestTile));
   problem.panels_offset = reserve(problem.packs_b ? b_bytes : 0);
   problem.scratch_bytes = offset;

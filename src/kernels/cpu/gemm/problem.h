@@ -29,6 +29,8 @@
 namespace weir {
 
 inline constexpr int kGemmMaxAxes = kMaxRank;
+// What a block of micro-tiles keeps of each, at most (gemm/driver-inl.h).
+inline constexpr int64_t kTileRecordBytes = 128;
 
 // Strides in floats.
 struct GemmAxis {
@@ -62,6 +64,9 @@ struct GemmProblem {
   int64_t taps = 1;
   bool windowed = false;  // rows are addressed through `window`
   bool padded = false;    // some tap of some row falls outside
+  // Taps of one kernel row lie next to each other in A: micro-tiles inside the image read a kernel row as one
+  // run.
+  bool joins_columns = false;
   GemmWindow window;
   int64_t panel_stride = 0;  // floats of one panel: 16 · taps · k
 
@@ -92,6 +97,7 @@ struct GemmProblem {
 
   // Byte offsets in a participant's scratch.
   int64_t zeros_offset = 0;
+  int64_t tiles_offset = 0;
   int64_t rows_offset = 0;  // pointers
   int64_t runs_offset = 0;
   int64_t finish_offset = 0;

@@ -43,8 +43,17 @@ HWY_INLINE void gemm_runs(const GemmTile& tile, GemmVector (&sum)[kRows][kVector
     const float* b = tile.b + run.b_offset + tile.k_offset * kPanelWidth;
     // The rows' ends, so that one index counts up to zero for all of them.
     const char* rows[kRows];
-    WEIR_UNROLL for (int i = 0; i < kRows; ++i) {
-      rows[i] = reinterpret_cast<const char*>(run.rows[i] + run.offset + tile.k_offset) + length;
+    const int64_t offset = (run.offset + tile.k_offset) * int64_t{sizeof(float)} + length;
+    if (run.rows == nullptr) {
+      const char* row = reinterpret_cast<const char*>(tile.a) + offset;
+      WEIR_UNROLL for (int i = 0; i < kRows; ++i) {
+        rows[i] = row;
+        row += tile.a_step * int64_t{sizeof(float)};
+      }
+    } else {
+      WEIR_UNROLL for (int i = 0; i < kRows; ++i) {
+        rows[i] = reinterpret_cast<const char*>(run.rows[i]) + offset;
+      }
     }
     int64_t k = -length;
     do {
@@ -82,7 +91,7 @@ void gemm_tile(const GemmTile& tile) {
   };
   if (tile.accumulate) {
     WEIR_UNROLL for (int i = 0; i < kRows; ++i) {
-      const float* from = tile.c[i] + tile.column;
+      const float* from = tile.c.row(i) + tile.column;
       WEIR_UNROLL for (int j = 0; j < kVectors; ++j) {
         sum[i][j] = whole ? hn::LoadU(d, from + j * kLanes) : load_n(d, from + j * kLanes, count(j));
       }
@@ -100,9 +109,9 @@ void gemm_tile(const GemmTile& tile) {
 
   gemm_runs<kRows, kVectors>(tile, sum);
 
-  if (tile.residual != nullptr) {
+  if (tile.has_residual) {
     WEIR_UNROLL for (int i = 0; i < kRows; ++i) {
-      const float* from = tile.residual[i] + tile.column;
+      const float* from = tile.residual.row(i) + tile.column;
       WEIR_UNROLL for (int j = 0; j < kVectors; ++j) {
         sum[i][j] = hn::Add(sum[i][j],
                             whole ? hn::LoadU(d, from + j * kLanes) : load_n(d, from + j * kLanes, count(j)));
@@ -118,12 +127,12 @@ void gemm_tile(const GemmTile& tile) {
   }
   if (whole) {
     WEIR_UNROLL for (int i = 0; i < kRows; ++i) {
-      float* to = tile.c[i] + tile.column;
+      float* to = tile.c.row(i) + tile.column;
       WEIR_UNROLL for (int j = 0; j < kVectors; ++j) hn::StoreU(sum[i][j], d, to + j * kLanes);
     }
   } else {
     WEIR_UNROLL for (int i = 0; i < kRows; ++i) {
-      float* to = tile.c[i] + tile.column;
+      float* to = tile.c.row(i) + tile.column;
       WEIR_UNROLL for (int j = 0; j < kVectors; ++j) store_n(sum[i][j], d, to + j * kLanes, count(j));
     }
   }

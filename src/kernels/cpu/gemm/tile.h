@@ -15,11 +15,22 @@ namespace weir {
 
 inline constexpr int64_t kPanelWidth = 16;
 
-// A stretch of K. Row i's elements lie at rows[i] + offset.
+// A stretch of K. Row i's elements lie at rows[i] + offset, or, where `rows` is null, at the tile's a + i ·
+// a_step + offset.
 struct GemmRun {
   const float* const* rows = nullptr;
   int64_t offset = 0;    // in floats
   int64_t b_offset = 0;  // floats from the start of a panel
+};
+
+// Rows that begin at rows[i], or, where `rows` is null, at base + i · step.
+template <typename T>
+struct GemmRows {
+  T* base = nullptr;
+  int64_t step = 0;
+  T* const* rows = nullptr;
+
+  T* row(int64_t i) const { return rows != nullptr ? rows[i] : base + i * step; }
 };
 
 struct GemmTile {
@@ -28,20 +39,23 @@ struct GemmTile {
   int64_t run_length = 0;  // > 0
   int64_t k_offset = 0;    // first k of each run
 
+  const float* a = nullptr;
+  int64_t a_step = 0;
+
   const float* b = nullptr;  // the tile's first panel (or half of it)
   int64_t panel_stride = 0;  // floats from panel to panel
 
-  // Row i of the result begins at c[i] + column.
-  float* const* c = nullptr;
+  // Row i of the result begins at c.row(i) + column.
+  GemmRows<float> c;
   int64_t column = 0;
   int64_t columns = 0;  // that exist; nothing is written beyond them
 
   bool accumulate = false;      // start from C, otherwise from the bias
   const float* bias = nullptr;  // of the tile's first column; null: zero
 
-  // The fused part of the epilogue, after the last k: + residual row i at residual[i] + column, then the
-  // bounds.
-  const float* const* residual = nullptr;
+  // The fused part of the epilogue, after the last k: + residual, then the bounds.
+  bool has_residual = false;
+  GemmRows<const float> residual;
   bool bounded = false;
   float low = 0;
   float high = 0;

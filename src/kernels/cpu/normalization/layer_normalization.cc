@@ -42,33 +42,47 @@ namespace normalization_internal {
 using Tag = hn::ScalableTag<float>;
 using Vector = hn::Vec<Tag>;
 
-// Σ f(x) in every lane, those past the end left out.
-template <class Function>
-HWY_INLINE Vector sum_over(const float* x, int64_t length, const Function& function) {
+struct Sums {
+  Vector first;
+  Vector second;
+};
+
+// Σ (x − shift) and Σ (x − shift)², in every lane.
+HWY_INLINE Sums sums_over(const float* x, int64_t length, Vector shift) {
   const Tag d;
   constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(d));
-  Vector total = hn::Zero(d);
+  const Vector zero = hn::Zero(d);
+  Vector total = zero;
+  Vector total_squares = zero;
   // In blocks, so that the error of long rows does not grow with them.
   constexpr int64_t kBlock = 64 * 4 * kLanes;
   for (int64_t first = 0; first < length; first += kBlock) {
     const int64_t count = length - first < kBlock ? length - first : kBlock;
     const float* from = x + first;
-    Vector s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+    Vector s0 = zero, s1 = zero, s2 = zero, s3 = zero;
+    Vector q0 = zero, q1 = zero, q2 = zero, q3 = zero;
+    const auto add = [&](Vector v, Vector& sum, Vector& squares) HWY_ATTR {
+      const Vector difference = hn::Sub(v, shift);
+      sum = hn::Add(sum, difference);
+      squares = hn::MulAdd(difference, difference, squares);
+    };
     int64_t i = 0;
     for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
-      s0 = function(s0, hn::LoadU(d, from + i));
-      s1 = function(s1, hn::LoadU(d, from + i + kLanes));
-      s2 = function(s2, hn::LoadU(d, from + i + 2 * kLanes));
-      s3 = function(s3, hn::LoadU(d, from + i + 3 * kLanes));
+      add(hn::LoadU(d, from + i), s0, q0);
+      add(hn::LoadU(d, from + i + kLanes), s1, q1);
+      add(hn::LoadU(d, from + i + 2 * kLanes), s2, q2);
+      add(hn::LoadU(d, from + i + 3 * kLanes), s3, q3);
     }
-    for (; i + kLanes <= count; i += kLanes) s0 = function(s0, hn::LoadU(d, from + i));
+    for (; i + kLanes <= count; i += kLanes) add(hn::LoadU(d, from + i), s0, q0);
     if (i < count) {
+      // Lanes past the end hold the shift and add nothing.
       const size_t rest = static_cast<size_t>(count - i);
-      s1 = hn::IfThenElse(hn::FirstN(d, rest), function(s1, load_n(d, from + i, rest)), s1);
+      add(hn::IfThenElse(hn::FirstN(d, rest), load_n(d, from + i, rest), shift), s1, q1);
     }
     total = hn::Add(total, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
+    total_squares = hn::Add(total_squares, hn::Add(hn::Add(q0, q1), hn::Add(q2, q3)));
   }
-  return hn::SumOfLanes(d, total);
+  return {hn::SumOfLanes(d, total), hn::SumOfLanes(d, total_squares)};
 }
 
 // y may be x.
@@ -78,29 +92,29 @@ HWY_INLINE void dense_row(const LayerNormalizationConstants& constants, const fl
   constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(d));
   const int64_t length = constants.length;
   const Vector per_element = hn::Set(d, 1.0f / static_cast<float>(length));
-  const Vector means =
-      hn::Mul(sum_over(x, length, [](auto sum, auto v) HWY_ATTR { return hn::Add(sum, v); }), per_element);
-  const Vector squares = sum_over(x, length, [means](auto sum, auto v) HWY_ATTR {
-    const auto difference = hn::Sub(v, means);
-    return hn::MulAdd(difference, difference, sum);
-  });
-  const Vector variance = hn::MulAdd(squares, per_element, hn::Set(d, constants.epsilon));
-  const Vector factor = hn::Div(hn::Set(d, 1.0f), hn::Sqrt(variance));
+  // The differences from a rounded mean, and from them what the mean still lacks.
+  const Vector rough = hn::Mul(sums_over(x, length, hn::Zero(d)).first, per_element);
+  const Sums sums = sums_over(x, length, rough);
+  const Vector rest_of_mean = hn::Mul(sums.first, per_element);
+  const Vector variance = hn::NegMulAdd(rest_of_mean, rest_of_mean, hn::Mul(sums.second, per_element));
+  const Vector factor = hn::Div(hn::Set(d, 1.0f), hn::Sqrt(hn::Add(variance, hn::Set(d, constants.epsilon))));
+  const Vector offset = hn::Neg(hn::Mul(rest_of_mean, factor));
+  const auto normalize = [&](Vector v) HWY_ATTR { return hn::MulAdd(hn::Sub(v, rough), factor, offset); };
   int64_t i = 0;
   if (bias != nullptr) {
     for (; i + kLanes <= length; i += kLanes) {
-      const Vector v = hn::Mul(hn::Sub(hn::LoadU(d, x + i), means), factor);
+      const Vector v = normalize(hn::LoadU(d, x + i));
       hn::StoreU(hn::MulAdd(v, hn::LoadU(d, scale + i), hn::LoadU(d, bias + i)), d, y + i);
     }
   } else {
     for (; i + kLanes <= length; i += kLanes) {
-      const Vector v = hn::Mul(hn::Sub(hn::LoadU(d, x + i), means), factor);
+      const Vector v = normalize(hn::LoadU(d, x + i));
       hn::StoreU(hn::Mul(v, hn::LoadU(d, scale + i)), d, y + i);
     }
   }
   if (i < length) {
     const size_t rest = static_cast<size_t>(length - i);
-    const Vector v = hn::Mul(hn::Sub(load_n(d, x + i, rest), means), factor);
+    const Vector v = normalize(load_n(d, x + i, rest));
     const Vector s = load_n(d, scale + i, rest);
     store_n(bias != nullptr ? hn::MulAdd(v, s, load_n(d, bias + i, rest)) : hn::Mul(v, s), d, y + i, rest);
   }
