@@ -234,18 +234,64 @@ class Lowering {
       }
       const int64_t axis = std::get<ConcatAttributes>(node.attributes).axis;
       Dim start = 0;
-      for (ValueId input : node.inputs) {
-        const Value& part = graph_.value(input);
-        if (can_write_into(input, whole) && std::ranges::count(node.inputs, input) == 1) {
+      for (size_t i = 0; i < node.inputs.size();) {
+        // An operand, or the value that a run of operands are the slices of.
+        size_t covered = 1;
+        ValueId part = split_value(node, i, axis, covered);
+        if (part == kNoValue) {
+          part = node.inputs[i];
+        }
+        if (can_write_into(part, whole) && std::ranges::count(node.inputs, part) <= 1) {
           const int32_t parent = planned_[static_cast<size_t>(whole)];
-          const int32_t reserved = add_part(parent, part.name, part.type.shape, axis, start);
-          if (producer_accepts(input, reserved)) {
-            planned_[static_cast<size_t>(input)] = reserved;
+          const Value& written = graph_.value(part);
+          const int32_t reserved = add_part(parent, written.name, written.type.shape, axis, start);
+          if (producer_accepts(part, reserved)) {
+            planned_[static_cast<size_t>(part)] = reserved;
           }
         }
-        start += part.type.shape[static_cast<size_t>(axis)];
+        for (const size_t end = i + covered; i < end; ++i) {
+          start += graph_.value(node.inputs[i]).type.shape[static_cast<size_t>(axis)];
+        }
       }
     }
+  }
+
+  // The value whose slices along `axis`, from first to last, the operands from `first` on are; `covered` is
+  // their number.
+  ValueId split_value(const Node& concat, size_t first, int64_t axis, size_t& covered) const {
+    ValueId source = kNoValue;
+    Dim reached = 0;
+    for (size_t i = first; i < concat.inputs.size(); ++i) {
+      const NodeId producer = graph_.value(concat.inputs[i]).producer;
+      if (producer == kNoNode || graph_.node(producer).op != Op::kSlice) {
+        return kNoValue;
+      }
+      const Node& slice = graph_.node(producer);
+      if ((source != kNoValue && slice.inputs[0] != source) || !starts_along(slice, axis, reached)) {
+        return kNoValue;
+      }
+      source = slice.inputs[0];
+      reached += graph_.value(concat.inputs[i]).type.shape[static_cast<size_t>(axis)];
+      if (reached == graph_.value(source).type.shape[static_cast<size_t>(axis)]) {
+        covered = i - first + 1;
+        return source;
+      }
+    }
+    return kNoValue;
+  }
+
+  // Whether the slice takes all of every axis but `axis`, and that one from `start` on in steps of one.
+  bool starts_along(const Node& slice, int64_t axis, const Dim& start) const {
+    const auto& attributes = std::get<SliceAttributes>(slice.attributes);
+    const Dims& from = graph_.value(slice.inputs[0]).type.shape;
+    const Dims& to = graph_.value(slice.outputs[0]).type.shape;
+    for (size_t i = 0; i < from.size(); ++i) {
+      const bool along = static_cast<int64_t>(i) == axis;
+      if (attributes.steps[i] != 1 || !(along ? attributes.starts[i] == start : from[i] == to[i])) {
+        return false;
+      }
+    }
+    return true;
   }
 
   bool can_write_into(ValueId part, ValueId whole) const {
@@ -355,8 +401,8 @@ class Lowering {
     for (ValueId input : node.inputs) {
       const int32_t source = view_of_[static_cast<size_t>(input)];
       const Dims shape = view(source).shape;
-      if (source != planned_[static_cast<size_t>(input)]) {
-        const int32_t part = add_part(whole, graph_.value(input).name, shape, axis, start);
+      const int32_t part = add_part(whole, graph_.value(input).name, shape, axis, start);
+      if (!same_elements(source, part)) {
         WEIR_TRY(add_copy(source, part, prepared_[static_cast<size_t>(node.outputs[0])], node.name,
                           fmt::format("operand '{}' of Concat '{}' {}", graph_.value(input).name, node.name,
                                       why_not_in_place(input))));

@@ -63,28 +63,45 @@ Result<Session::Measured> Session::measure(std::span<const int64_t> symbols) con
   return measured;
 }
 
+Session::PlannedBytes Session::planned_bytes(const Measured& measured,
+                                             const CommandBufferCounts& counts) const {
+  const auto allocation = [&](int64_t bytes, StorageMode mode) {
+    return bytes == 0 ? 0 : device_->allocation_bytes(bytes, mode);
+  };
+  PlannedBytes bytes;
+  bytes.prepared = allocation(measured.plan.prepared_bytes, StorageMode::kPrivate);
+  bytes.arena = allocation(measured.plan.arena_bytes, StorageMode::kPrivate);
+  bytes.scratch = allocation(measured.scratch_bytes, StorageMode::kPrivate);
+  bytes.host = device_->command_buffer_bytes(counts);
+  for (const auto* ports : {&measured.input_bytes, &measured.output_bytes}) {
+    for (int64_t size : *ports) {
+      bytes.ports.push_back(allocation(size, StorageMode::kShared));
+    }
+  }
+  return bytes;
+}
+
+Ledger Session::ledger_of(const PlannedBytes& bytes, int64_t activations) const {
+  Ledger ledger;
+  const int64_t constants = program().constant_bytes;
+  ledger.constants =
+      bytes.prepared + (constants == 0 ? 0 : device_->allocation_bytes(constants, StorageMode::kPrivate));
+  ledger.activations = std::min(activations, bytes.arena);
+  ledger.workspace = bytes.arena - ledger.activations;
+  ledger.scratch = bytes.scratch;
+  for (int64_t port : bytes.ports) {
+    ledger.io += port;
+  }
+  ledger.host = bytes.host;
+  return ledger;
+}
+
 Result<Ledger> Session::planned(std::span<const int64_t> symbols) const {
   WEIR_ASSIGN(const Measured measured, measure(symbols));
   CountingEncoder counter(slot_layout(program()).count, participants_);
   WEIR_TRY(record_steps(program(), program().steps, measured.steps, kernels_, measured.values, measured.plan,
                         0, counter));
-  const auto allocation = [&](int64_t bytes, StorageMode mode) {
-    return bytes == 0 ? 0 : device_->allocation_bytes(bytes, mode);
-  };
-  Ledger ledger;
-  ledger.constants = allocation(program().constant_bytes, StorageMode::kPrivate) +
-                     allocation(measured.plan.prepared_bytes, StorageMode::kPrivate);
-  const int64_t arena = allocation(measured.plan.arena_bytes, StorageMode::kPrivate);
-  ledger.activations = std::min(measured.plan.activation_bytes, arena);
-  ledger.workspace = arena - ledger.activations;
-  ledger.scratch = allocation(measured.scratch_bytes, StorageMode::kPrivate);
-  for (const auto* ports : {&measured.input_bytes, &measured.output_bytes}) {
-    for (int64_t bytes : *ports) {
-      ledger.io += allocation(bytes, StorageMode::kShared);
-    }
-  }
-  ledger.host = device_->command_buffer_bytes(counter.counts());
-  return ledger;
+  return ledger_of(planned_bytes(measured, counter.counts()), measured.plan.activation_bytes);
 }
 
 }  // namespace weir

@@ -10,6 +10,7 @@ namespace weir {
 // One shape of the request: what was measured, and the work recorded for it.
 struct Request::PreparedShape {
   Session::Measured measured;
+  Session::PlannedBytes planned;
   Ref<CommandBuffer> commands;
   Ref<Buffer> prepared;  // null where the program has no prepared constants
   bool prepared_filled = false;
@@ -93,6 +94,7 @@ Result<std::unique_ptr<Request::PreparedShape>> Request::build(std::vector<int64
                                                         .label = session_->name()}));
   WEIR_TRY(record_steps(program, program.steps, measured.steps, session_->kernels(), measured.values,
                         measured.plan, 0, shape->commands->encoder()));
+  shape->planned = session_->planned_bytes(measured, shape->commands->counts());
   WEIR_TRY(shape->commands->seal());
   report_.expressions_ns = measured.expressions_ns;
   report_.placement_ns = measured.placement_ns;
@@ -117,6 +119,14 @@ Result<void> Request::make_current(PreparedShape& shape) {
     report_.constants_ns = steady_now_ns() - start;
   }
   current_ = &shape;
+  const int64_t activations = shape.measured.plan.activation_bytes;
+  largest_.arena = std::max(largest_.arena, shape.planned.arena);
+  largest_.scratch = std::max(largest_.scratch, shape.planned.scratch);
+  largest_activations_ = std::max(largest_activations_, activations);
+  largest_.ports.resize(shape.planned.ports.size(), 0);
+  for (size_t i = 0; i < largest_.ports.size(); ++i) {
+    largest_.ports[i] = std::max(largest_.ports[i], shape.planned.ports[i]);
+  }
   return {};
 }
 
@@ -366,8 +376,12 @@ Result<Ledger> Request::planned() const {
     return fail(StatusCode::kFailedPrecondition, "A request of '{}' has no plan before a shape is prepared.",
                 session_->name());
   }
-  WEIR_ASSIGN(Ledger ledger, session_->planned(current_->measured.values.symbols));
-  return ledger;
+  Session::PlannedBytes bytes = largest_;
+  for (const auto& shape : shapes_) {
+    bytes.prepared += shape->planned.prepared;
+    bytes.host += shape->planned.host;
+  }
+  return session_->ledger_of(bytes, largest_activations_);
 }
 
 Ledger Request::counted() const {
@@ -381,7 +395,7 @@ Ledger Request::counted() const {
     ledger.host += shape->commands->host_bytes();
   }
   const int64_t arena = charged(arena_);
-  ledger.activations = current_ == nullptr ? 0 : std::min(current_->measured.plan.activation_bytes, arena);
+  ledger.activations = std::min(largest_activations_, arena);
   ledger.workspace = arena - ledger.activations;
   ledger.scratch = charged(scratch_);
   for (const auto* buffers : {&inputs_, &outputs_}) {

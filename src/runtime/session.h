@@ -94,6 +94,16 @@ class Session : public RefCounted {
  private:
   friend class Request;
   struct Measured;
+  // Bytes of one shape, as the device would charge them.
+  struct PlannedBytes {
+    int64_t prepared = 0;
+    int64_t arena = 0;
+    int64_t scratch = 0;
+    int64_t host = 0;
+    std::vector<int64_t> ports;  // inputs, then outputs
+  };
+  PlannedBytes planned_bytes(const Measured& measured, const CommandBufferCounts& counts) const;
+  Ledger ledger_of(const PlannedBytes& bytes, int64_t activations) const;
   Result<Measured> measure(std::span<const int64_t> symbols) const;
   Session(LoadedProgram loaded, Ref<Device> device)
       : loaded_(std::move(loaded)), device_(std::move(device)) {}
@@ -153,7 +163,8 @@ class Request : public RefCounted {
   Result<void> wait(std::chrono::nanoseconds timeout = kForever);
   void cancel();
 
-  // Lines of this request and its session as planned for the current shape, and as counted by what allocates.
+  // Lines of this request and its session as planned, and as counted by what allocates. Buffers keep the size
+  // of the largest shape that was prepared; recordings and prepared constants add up over the cached shapes.
   Result<Ledger> planned() const;
   Ledger counted() const;
 
@@ -182,6 +193,8 @@ class Request : public RefCounted {
 
   Ref<Session> session_;
   RequestOptions options_;
+  Session::PlannedBytes largest_;  // of all shapes that were prepared
+  int64_t largest_activations_ = 0;
   std::list<std::unique_ptr<PreparedShape>> shapes_;  // most recently used first
   PreparedShape* current_ = nullptr;
   PrepareReport report_;

@@ -44,6 +44,7 @@ Result<ModelOptions> model_options(const EngineOptions& options) {
   }
   model.batch_of_one = options.batch_of_one;
   model.compile.materialize_steps = options.materialize_steps;
+  model.compile.reference_only = options.runner.reference;
   model.use_cache = !options.runner.no_cache;
   return model;
 }

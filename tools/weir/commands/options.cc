@@ -65,6 +65,8 @@ void add_runner(CLI::App& command, RunnerOptions& runner) {
   add_value(command, "--device-memory-limit", parse_bytes, runner.device_memory_limit,
             "Bytes that the device may hold in all, as in 64MiB")
       ->option_text("BYTES");
+  command.add_flag("--reference", runner.reference,
+                   "Run on the reference implementations alone, for comparing");
   command.add_flag("--no-cache", runner.no_cache, "Compile even where a compiled program is known");
 }
 

@@ -34,6 +34,7 @@ struct RunnerOptions {
   std::string isa;      // empty: the best that the processor has
   std::vector<std::string> toggles;
   int64_t device_memory_limit = 0;  // bytes; 0: the physical memory
+  bool reference = false;           // only reference implementations
   bool no_cache = false;            // compile, even where a compiled program is known
 };
 
