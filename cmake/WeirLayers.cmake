@@ -17,8 +17,12 @@ endif()
 function(weir_compile_options target)
   target_compile_options(${target} PRIVATE ${WEIR_WARNINGS} -fno-math-errno -ffp-contract=off)
   if(WEIR_SANITIZE)
-    target_compile_options(${target} PRIVATE -fsanitize=${WEIR_SANITIZE} -fno-omit-frame-pointer)
+    target_compile_options(${target} PRIVATE -fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all
+                                                -fno-omit-frame-pointer)
     target_link_options(${target} PRIVATE -fsanitize=${WEIR_SANITIZE})
+  endif()
+  if(WEIR_FUZZ)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
 endfunction()
 

@@ -145,7 +145,7 @@ class Decoder {
           {s.min(), s.max()},
           {static_cast<SymbolSource::Kind>(s.source_kind()), s.source_input(), s.source_index()}};
     });
-    out.dims = list(p.dims(), [&](const fbs::DimEntry& e) {
+    out.dims = structs(p.dims(), [&](const fbs::DimEntry& e) {
       return DimTableEntry{static_cast<DimOp>(e.op()), e.a(), e.b(), e.c(), e.value(), e.scale()};
     });
     out.constraints = list(p.constraints(), [&](const fbs::Constraint& c) {
@@ -199,14 +199,35 @@ class Decoder {
     }
     return text->str();
   }
+  // Elements of lists are copied byte by byte: the verifier of FlatBuffers looks at the alignment of a list's
+  // length, not of elements that are wider.
   template <typename T>
   std::vector<T> numbers(const flatbuffers::Vector<T>* values) {
     if (values == nullptr || !take(sizeof(uint32_t) + values->size() * sizeof(T))) {
       return {};
     }
-    return std::vector<T>(values->begin(), values->end());
+    std::vector<T> out(values->size());
+    if (!out.empty()) {
+      std::memcpy(out.data(), values->Data(), out.size() * sizeof(T));
+    }
+    return out;
   }
-  // Of structs or tables.
+  template <typename F, typename Make>
+  auto structs(const flatbuffers::Vector<const F*>* values, Make make)
+      -> std::vector<decltype(make(std::declval<const F&>()))> {
+    std::vector<decltype(make(std::declval<const F&>()))> out;
+    if (values == nullptr || !take(sizeof(uint32_t) + values->size() * sizeof(F))) {
+      return out;
+    }
+    out.reserve(values->size());
+    for (size_t i = 0; i < values->size(); ++i) {
+      F element;
+      std::memcpy(&element, values->Data() + i * sizeof(F), sizeof(F));
+      out.push_back(make(element));
+    }
+    return out;
+  }
+  // Of tables.
   template <typename V, typename Make>
   auto list(const V* values, Make make) -> std::vector<decltype(make(*values->Get(0)))> {
     std::vector<decltype(make(*values->Get(0)))> out;
@@ -234,7 +255,7 @@ class Decoder {
       step.attributes.dims = numbers(s.dims());
       step.inputs = numbers(s.inputs());
       step.outputs = numbers(s.outputs());
-      step.packed = list(s.packed(), [](const fbs::PackedOperand& operand) {
+      step.packed = structs(s.packed(), [](const fbs::PackedOperand& operand) {
         return PackedOperand{operand.input(), operand.storage()};
       });
       step.implementations =

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "program/sample_programs.h"
+#include "program/testing/sample_programs.h"
 #include "program_generated.h"
 
 namespace weir::internal {

@@ -15,7 +15,7 @@
 #include <new>
 
 #include "base/hash.h"
-#include "program/sample_programs.h"
+#include "program/testing/sample_programs.h"
 
 namespace weir {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "program/sample_programs.h"
+#include "program/testing/sample_programs.h"
 
 namespace weir {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "program/program.h"
-#include "program/sample_programs.h"
+#include "program/testing/sample_programs.h"
 
 namespace weir {
 namespace {
