@@ -15,6 +15,7 @@ if(WEIR_WARNINGS_AS_ERRORS)
 endif()
 
 function(weir_compile_options target)
+  target_link_options(${target} PRIVATE -Wl,--build-id)  # part of the key of cached programs
   target_compile_options(${target} PRIVATE ${WEIR_WARNINGS} -fno-math-errno -ffp-contract=off)
   if(WEIR_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all

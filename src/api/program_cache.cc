@@ -9,10 +9,9 @@
 #include <fstream>
 #include <vector>
 
+#include "base/build_id.h"
 #include "base/hash.h"
 #include "base/mapped_file.h"
-#include "kernels/implementation.h"
-#include "program/program_file.h"
 
 namespace weir {
 namespace {
@@ -21,15 +20,6 @@ namespace fs = std::filesystem;
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
-}
-
-// Changes with every kernel that a program could name.
-std::string build_id() {
-  Hasher hasher;
-  for (const Implementation* implementation : implementations()) {
-    hasher.update(bytes_of(implementation->name));
-  }
-  return fmt::format("{}-{}", kProgramVersion, hasher.finish().to_string());
 }
 
 }  // namespace

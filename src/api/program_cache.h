@@ -8,7 +8,7 @@
 //   WEIR_TRY(write_program(program, blocks, cache.path(key)));
 //   cache.trim();
 //
-// A key is the hash of the model's content, the options and this build's kernels. The content is hashed only
+// A key is the hash of the model's content, the options and this build. The content is hashed only
 // when the file's identity (path, device, inode, size, time) is not remembered. Files are written aside and
 // renamed, never changed; a damaged one is a miss. Several processes may share a folder. The folder holds at
 // most the given bytes: the entries that were not used for longest go first.
