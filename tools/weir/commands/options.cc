@@ -203,6 +203,8 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
   command.add_option("--runs", options.runs, "How many runs to measure, instead of a time")
       ->check(CLI::Range(1, 100000000))
       ->option_text("N");
+  command.add_flag("--profile", options.profile,
+                   "Show the time of every step, measured in a recording of its own");
   add_shapes(command, options.shapes);
   add_runner(command, options.runner);
   add_json(command, options.json);

@@ -95,6 +95,7 @@ struct BenchOptions {
   std::string model;
   double seconds = 3;
   int64_t runs = 0;  // 0: as many as fit in `seconds`
+  bool profile = false;
   ShapeOptions shapes;
   RunnerOptions runner;
   bool json = false;
