@@ -13,6 +13,7 @@
   WEIR_EACH(X, kElementwise)            \
   X(kReferenceElementwise)              \
   /* Conv */                            \
+  WEIR_EACH(X, kConvFirst)              \
   WEIR_EACH(X, kConvDepthwise)          \
   WEIR_EACH(X, kConvGemm)               \
   X(kReferenceConv)                     \

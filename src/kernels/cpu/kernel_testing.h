@@ -154,7 +154,7 @@ class KernelCase {
       if (implementation->op != op_ || implementation->reference || implementation->isa > detect_isa())
         continue;
       const Support support = implementation->supported(desc);
-      if (!support.ok()) continue;
+      if (!support.ok() || !takes_layouts(*implementation, desc)) continue;
       SCOPED_TRACE(describe(*implementation));
       ++ran;
       const std::vector<Bytes> whole = run(*implementation, desc, 1, true);
@@ -188,6 +188,21 @@ class KernelCase {
 
  private:
   using Bytes = std::vector<std::byte>;
+
+  // Whether the operands have the strides that the implementation asks for.
+  bool takes_layouts(const Implementation& implementation, const OpDesc& desc) const {
+    if (implementation.layouts == nullptr) return true;
+    const std::vector<LayoutRule> rules = implementation.layouts(desc);
+    for (size_t i = 0; i < rules.size(); ++i) {
+      const TensorSpec& spec = i < inputs_.size() ? inputs_[i] : outputs_[i - inputs_.size()];
+      const auto dense = [&spec](int axis) { return spec.shape[axis] <= 1 || spec.strides[axis] == 1; };
+      if (spec.rank < 0 || spec.element_count() == 0) continue;
+      if (rules[i] == LayoutRule::kRowMajor && !spec.is_dense_row_major()) return false;
+      if (rules[i] == LayoutRule::kInnerDense && !dense(spec.rank - 1)) return false;
+      if (rules[i] == LayoutRule::kChannelsDense && !dense(1)) return false;
+    }
+    return true;
+  }
 
   static int64_t bytes_of(const TensorSpec& spec) { return spec.rank < 0 ? 0 : spec.extent_bytes(); }
 

@@ -133,6 +133,15 @@ inline void run_program(const Finish& finish, float* const* c, const float* cons
 inline void finish_rows(const Finish& finish, float* const* c, const float* const* const* extra, int64_t rows,
                         int64_t column, int64_t columns, std::byte* scratch) {
   using finish_internal::activate_rows;
+  if (finish.extra_count == 0 && rows > 1) {
+    // Rows one after another are a single one.
+    bool dense = true;
+    for (int64_t i = 1; i < rows; ++i) dense &= c[i] == c[i - 1] + columns;
+    if (dense) {
+      columns *= rows;
+      rows = 1;
+    }
+  }
   if (finish.kind == FinishKind::kProgram) {
     finish_internal::run_program(finish, c, extra, rows, column, columns, scratch);
     return;
