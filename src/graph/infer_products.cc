@@ -16,6 +16,11 @@ Dim window_count(const Dim& size, const Dim& kernel, int64_t stride, int64_t dil
   return floor_div(size + begin + end - reach, stride) + 1;
 }
 
+// The least number of windows on an axis: an empty input may give none, any other holds the kernel.
+Dim least_windows(const Dim& size) {
+  return size.is_constant(0) ? 0 : 1;
+}
+
 Result<void> check_windows(const Inference& inference, size_t axes, const std::vector<int64_t>& strides,
                            const std::vector<int64_t>& dilations, const Dims& begin, const Dims& end) {
   if (strides.size() != axes || dilations.size() != axes || begin.size() != axes || end.size() != axes) {
@@ -123,7 +128,8 @@ Result<TensorType> infer_conv(const Inference& inference) {
     y.shape.push_back(window_count(x.shape[i + 2], w.shape[i + 2], attributes.strides[i],
                                    attributes.dilations[i], attributes.pads_begin[i],
                                    attributes.pads_end[i]));
-    WEIR_TRY(inference.require_at_least(y.shape.back(), 0, "an input at least as large as its kernel"));
+    WEIR_TRY(inference.require_at_least(y.shape.back(), least_windows(x.shape[i + 2]),
+                                        "an input at least as large as its kernel"));
   }
   return after_epilogue(inference, std::move(y));
 }
@@ -185,7 +191,8 @@ Result<TensorType> infer_pool(const Inference& inference) {
         WEIR_TRY(inference.require_at_least(floor + 1, count, "no more windows than its input holds"));
       }
     }
-    WEIR_TRY(inference.require_at_least(count, 0, "an input at least as large as its kernel"));
+    WEIR_TRY(inference.require_at_least(count, least_windows(x.shape[i + 2]),
+                                        "an input at least as large as its kernel"));
     y.shape.push_back(std::move(count));
   }
   return y;

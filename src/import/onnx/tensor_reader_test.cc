@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "import/onnx/tensor_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "import/testing/model_builder.h"
+
+namespace weir::onnx_import {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using weir::testing::error_of;
+using weir::testing::ModelBuilder;
+
+template <typename T>
+std::vector<T> elements_of(const Constant& constant) {
+  std::vector<T> elements(constant.bytes().size() / sizeof(T));
+  std::memcpy(elements.data(), constant.data(), elements.size() * sizeof(T));
+  return elements;
+}
+
+// Reads the tensor as the only initialiser of a model.
+class TensorReaderTest : public ::testing::Test {
+ protected:
+  Result<Constant> read(const onnx::TensorProto& tensor) {
+    ModelBuilder builder(13);
+    *builder.graph().add_initializer() = tensor;
+    model_ = builder.bytes();
+    const auto bytes = std::as_bytes(std::span(model_.data(), model_.size()));
+    WEIR_ASSIGN(StrippedModel stripped, strip_payloads(bytes));
+    parsed_.ParseFromString(stripped.message);
+    TensorReader reader(bytes, nullptr, std::move(stripped.payloads), folders_);
+    return reader.read(parsed_.graph().initializer(0));
+  }
+  std::string error(const onnx::TensorProto& tensor) {
+    const auto constant = read(tensor);
+    return constant ? "read" : constant.error().to_string();
+  }
+
+  std::string model_;
+  onnx::ModelProto parsed_;
+  std::vector<std::string> folders_;
+};
+
+onnx::TensorProto tensor(int32_t type, std::vector<int64_t> dims) {
+  onnx::TensorProto proto;
+  proto.set_name("t");
+  proto.set_data_type(type);
+  proto.mutable_dims()->Add(dims.begin(), dims.end());
+  return proto;
+}
+
+TEST_F(TensorReaderTest, RawAndPackedFloatsAreViewsOfTheModel) {
+  onnx::TensorProto raw = tensor(onnx::TensorProto::FLOAT, {2});
+  const std::array<float, 2> elements = {1.5F, -2};
+  raw.set_raw_data(elements.data(), 8);
+  const auto in_model = [this](const Constant& constant) {
+    const auto* begin = reinterpret_cast<const std::byte*>(model_.data());
+    return constant.data() >= begin && constant.data() + constant.bytes().size() <= begin + model_.size();
+  };
+  auto constant = read(raw);
+  ASSERT_TRUE(constant) << constant.error().to_string();
+  EXPECT_TRUE(in_model(*constant));
+  EXPECT_THAT(elements_of<float>(*constant), ElementsAre(1.5F, -2));
+
+  onnx::TensorProto packed = tensor(onnx::TensorProto::DOUBLE, {2, 1});
+  packed.add_double_data(0.1);
+  packed.add_double_data(7);
+  constant = read(packed);
+  ASSERT_TRUE(constant) << constant.error().to_string();
+  EXPECT_TRUE(in_model(*constant));
+  EXPECT_THAT(elements_of<double>(*constant), ElementsAre(0.1, 7));
+}
+
+TEST_F(TensorReaderTest, NumbersOfVariableLengthAreDecoded) {
+  onnx::TensorProto int64 = tensor(onnx::TensorProto::INT64, {3});
+  for (int64_t element : {int64_t{-1}, int64_t{300}, INT64_MIN}) {
+    int64.add_int64_data(element);
+  }
+  EXPECT_THAT(elements_of<int64_t>(*read(int64)), ElementsAre(-1, 300, INT64_MIN));
+  onnx::TensorProto int8 = tensor(onnx::TensorProto::INT8, {2});
+  int8.add_int32_data(-128);
+  int8.add_int32_data(127);
+  EXPECT_THAT(elements_of<int8_t>(*read(int8)), ElementsAre(-128, 127));
+  onnx::TensorProto half = tensor(onnx::TensorProto::FLOAT16, {1});
+  half.add_int32_data(0x3c00);
+  EXPECT_THAT(elements_of<uint16_t>(*read(half)), ElementsAre(0x3c00));
+  onnx::TensorProto uint32 = tensor(onnx::TensorProto::UINT32, {1});
+  uint32.add_uint64_data(4'000'000'000);
+  EXPECT_THAT(elements_of<uint32_t>(*read(uint32)), ElementsAre(4'000'000'000u));
+  onnx::TensorProto boolean = tensor(onnx::TensorProto::BOOL, {2});
+  boolean.add_int32_data(1);
+  boolean.add_int32_data(0);
+  EXPECT_THAT(elements_of<uint8_t>(*read(boolean)), ElementsAre(1, 0));
+}
+
+TEST_F(TensorReaderTest, ScalarsAndEmptyTensors) {
+  onnx::TensorProto scalar = tensor(onnx::TensorProto::FLOAT, {});
+  scalar.add_float_data(4);
+  EXPECT_THAT(elements_of<float>(*read(scalar)), ElementsAre(4));
+  const auto empty = read(tensor(onnx::TensorProto::FLOAT, {0, 3}));
+  ASSERT_TRUE(empty) << empty.error().to_string();
+  EXPECT_EQ(empty->bytes().size(), 0u);
+}
+
+TEST_F(TensorReaderTest, WrongCountsTypesAndDimensionsAreErrors) {
+  onnx::TensorProto few = tensor(onnx::TensorProto::FLOAT, {3});
+  few.set_raw_data("12345678");
+  EXPECT_THAT(error(few), HasSubstr("type (float32[3]), and its raw_data holds (8) bytes"));
+  EXPECT_THAT(error(few), HasSubstr("while reading tensor 't'"));
+  EXPECT_THAT(error(tensor(onnx::TensorProto::FLOAT, {3})), HasSubstr("holds (0) elements"));
+  onnx::TensorProto other = tensor(onnx::TensorProto::FLOAT, {1});
+  other.add_int64_data(1);
+  EXPECT_THAT(error(other), HasSubstr("which int64_data can't hold"));
+  onnx::TensorProto many = tensor(onnx::TensorProto::INT64, {1});
+  many.add_int64_data(1);
+  many.add_int64_data(2);
+  EXPECT_THAT(error(many), HasSubstr("holds (2) elements or more"));
+  onnx::TensorProto narrow = tensor(onnx::TensorProto::INT8, {1});
+  narrow.add_int32_data(128);
+  EXPECT_THAT(error(narrow), HasSubstr("does not fit into type (int8)"));
+  onnx::TensorProto boolean = tensor(onnx::TensorProto::BOOL, {1});
+  boolean.set_raw_data("\x02");
+  EXPECT_THAT(error(boolean), HasSubstr("elements beside 0 and 1"));
+  EXPECT_THAT(error(tensor(onnx::TensorProto::STRING, {1})), HasSubstr("element type (STRING)"));
+  EXPECT_THAT(error(tensor(onnx::TensorProto::FLOAT, {-1})), HasSubstr("a dimension (-1)"));
+  EXPECT_THAT(error(tensor(onnx::TensorProto::FLOAT, {int64_t{1} << 47, int64_t{1} << 47})),
+              HasSubstr("does not fit in 64 bits"));
+  EXPECT_THAT(error(tensor(onnx::TensorProto::FLOAT, std::vector<int64_t>(9, 1))), HasSubstr("rank (9)"));
+  // A size that no file backs is refused before memory is asked for.
+  EXPECT_THAT(error(tensor(onnx::TensorProto::INT64, {int64_t{1} << 46})), HasSubstr("holds (0) elements"));
+}
+
+class ExternalDataTest : public TensorReaderTest {
+ protected:
+  void SetUp() override {
+    root_ = ::testing::TempDir() + "tensor_reader_test_" +
+            ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::create_directories(root_ + "/model/sub");
+    folders_ = {root_ + "/model"};
+    write("model/w.bin", std::string("0123") + std::string("\0\0\x80\x3f", 4));
+    write("outside.bin", "12345678");
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void write(const std::string& path, const std::string& content) {
+    std::ofstream(root_ + "/" + path, std::ios::binary) << content;
+  }
+  static onnx::TensorProto external(const std::string& location, const std::string& offset,
+                                    const std::string& length) {
+    onnx::TensorProto proto = tensor(onnx::TensorProto::FLOAT, {1});
+    proto.set_data_location(onnx::TensorProto::EXTERNAL);
+    for (const auto& [key, value] : {std::pair<std::string, std::string>("location", location),
+                                     {"offset", offset},
+                                     {"length", length}}) {
+      if (!value.empty()) {
+        onnx::StringStringEntryProto& entry = *proto.add_external_data();
+        entry.set_key(key);
+        entry.set_value(value);
+      }
+    }
+    return proto;
+  }
+  std::string root_;
+};
+
+TEST_F(ExternalDataTest, IsMappedAtItsOffset) {
+  for (const std::string length : {"4", ""}) {
+    const auto constant = read(external("w.bin", "4", length));
+    ASSERT_TRUE(constant) << constant.error().to_string();
+    EXPECT_THAT(elements_of<float>(*constant), ElementsAre(1.0F));
+  }
+}
+
+TEST_F(ExternalDataTest, RangesAndMissingFilesAreErrors) {
+  EXPECT_THAT(error(external("w.bin", "5", "")), HasSubstr("takes (4) bytes at offset (5)"));
+  EXPECT_THAT(error(external("w.bin", "9223372036854775807", "")), HasSubstr("which has (8)"));
+  EXPECT_THAT(error(external("w.bin", "0", "8")), HasSubstr("its external data has (8) bytes"));
+  EXPECT_THAT(error(external("w.bin", "-4", "")), HasSubstr("offset (-4)"));
+  EXPECT_THAT(error(external("w.bin", "4x", "")), HasSubstr("offset (4x)"));
+  EXPECT_THAT(error(external("none.bin", "", "")), HasSubstr("cannot be opened"));
+  EXPECT_THAT(error(external("sub", "", "")), HasSubstr("is not a regular file"));
+}
+
+TEST_F(ExternalDataTest, StaysInTheFolderOfTheModel) {
+  EXPECT_THAT(error(external("../outside.bin", "", "")), HasSubstr("has to lie in the model's folder"));
+  EXPECT_THAT(error(external("sub/../../outside.bin", "", "")),
+              HasSubstr("has to lie in the model's folder"));
+  EXPECT_THAT(error(external(root_ + "/outside.bin", "", "")), HasSubstr("has to lie in the model's folder"));
+  EXPECT_THAT(error(external("", "", "")), HasSubstr("has to lie in the model's folder"));
+  std::filesystem::create_symlink(root_ + "/outside.bin", root_ + "/model/link.bin");
+  EXPECT_THAT(error(external("link.bin", "", "")), HasSubstr("outside the model's folder"));
+  // As a store of files by their content links to them: the model itself leads there.
+  folders_.push_back(root_);
+  EXPECT_TRUE(read(external("link.bin", "", "")));
+  folders_.clear();
+  EXPECT_THAT(error(external("w.bin", "", "")), HasSubstr("has no folder"));
+}
+
+}  // namespace
+}  // namespace weir::onnx_import
