@@ -60,13 +60,9 @@ def mask(batch, length):
     return make
 
 
-def zeros(batch, length):
-    return lambda rng: np.zeros((batch, length), np.int64)
-
-
 def text(batch, length):
     return {"input_ids": tokens(batch, length), "attention_mask": mask(batch, length),
-            "token_type_ids": zeros(batch, length)}
+            "token_type_ids": tokens(batch, length, 2)}
 
 
 def voice(frames):
@@ -75,6 +71,7 @@ def voice(frames):
 
 # For each model: its file, whether its weights are filled in, the inputs of each run, and the groups of its outputs as
 # {output: [(label, slice)]}.
+FIXED = {"/m/embeddings/position_embeddings/Gather_output_0"}  # depend on the shape alone
 BOXES = {"output0": [("boxes", np.s_[:, :4]), ("scores", np.s_[:, 4:])]}
 MODELS = {
     "det": ("PP-OCRv6_det_small.onnx", False, [{"x": photo("page.png", 1, 96, 160)}, {"x": photo("page.png", 2, 64, 224)}], {}),
@@ -197,6 +194,7 @@ class Parity:
             rng = np.random.default_rng(zlib.crc32(self.arguments.model.encode()) + index)
             inputs = {name: make(rng) for name, make in spec.items()}
             others = {name: make(rng) for name, make in spec.items()}
+            others = {name: value * 3 + 1 if value.dtype == np.float32 else value for name, value in others.items()}
             steps = ["--all-steps"] if self.arguments.steps else []
             configurations = [["--threads", "2"]] if self.arguments.steps else list(self.configurations())
             session = None
@@ -212,7 +210,7 @@ class Parity:
                     moved = dict(zip(every, session.run(None, others)))
                     plain = dict(zip(every, self.reference(names, optimised=False).run(every, inputs)))
                     # Filled weights make nothing of some outputs: then a comparison would prove nothing.
-                    for name in names:
+                    for name in set(names) - FIXED:
                         self.check_moves(name, wanted[name], moved[name])
                 for name in names:
                     got = np.load(folder / file_name(name))
