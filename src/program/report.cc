@@ -16,8 +16,7 @@ bool lies_in_arena(StorageKind kind) {
 
 class Reporter {
  public:
-  Reporter(const Program& program, std::span<const int64_t> storage_bytes)
-      : p_(program), given_(storage_bytes) {}
+  Reporter(const Program& program, const ShapeMemory& memory) : p_(program), memory_(memory) {}
 
   Result<ProgramReport> run(std::span<const int64_t> symbols) {
     dims_.resize(p_.dims.size());
@@ -46,14 +45,17 @@ class Reporter {
   int64_t dim(int32_t position) const { return dims_[static_cast<size_t>(position)]; }
 
   Result<void> sizes() {
-    if (!given_.empty() && given_.size() != p_.storages.size()) {
-      return fail(StatusCode::kInvalidArgument,
-                  "There are ({}) sizes of storages, and the program has ({}) storages.", given_.size(),
-                  p_.storages.size());
+    const std::span<const int64_t> given = memory_.storage_bytes;
+    for (const std::span<const int64_t> list : {given, memory_.storage_offset}) {
+      if (!list.empty() && list.size() != p_.storages.size()) {
+        return fail(StatusCode::kInvalidArgument,
+                    "There are ({}) sizes or offsets of storages, and the program has ({}) storages.",
+                    list.size(), p_.storages.size());
+      }
     }
     for (size_t i = 0; i < p_.storages.size(); ++i) {
-      int64_t bytes = p_.storages[i].bytes >= 0 ? dim(p_.storages[i].bytes) : given_.empty() ? 0 : given_[i];
-      if (p_.storages[i].bytes < 0 && given_.empty()) {
+      int64_t bytes = p_.storages[i].bytes >= 0 ? dim(p_.storages[i].bytes) : given.empty() ? 0 : given[i];
+      if (p_.storages[i].bytes < 0 && given.empty()) {
         r_.workspaces_known = false;
       }
       if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() - kStorageAlignment) {
@@ -67,19 +69,15 @@ class Reporter {
     return {};
   }
 
-  // The peak of the arena's storages for which `counts` holds, placed in the program's order.
-  template <typename Counts>
-  Result<int64_t> placed(Counts counts, std::vector<int64_t>& offsets) const {
-    std::vector<Block> blocks;
+  // Places the arena's storages in the program's order.
+  Result<int64_t> place_here(std::span<const Block> blocks, std::span<const int32_t> storages) {
+    std::vector<int32_t> number(p_.storages.size(), -1);
+    for (size_t i = 0; i < storages.size(); ++i) {
+      number[static_cast<size_t>(storages[i])] = static_cast<int32_t>(i);
+    }
     std::vector<int32_t> order;
-    std::vector<int32_t> storages;
     for (const int32_t storage : p_.placement_order) {
-      const Storage& s = p_.storages[static_cast<size_t>(storage)];
-      if (counts(s.kind)) {
-        order.push_back(static_cast<int32_t>(blocks.size()));
-        storages.push_back(storage);
-        blocks.push_back({bytes_[static_cast<size_t>(storage)], s.first_step, s.last_step});
-      }
+      order.push_back(number[static_cast<size_t>(storage)]);
     }
     std::vector<int64_t> found(blocks.size());
     PlacementScratch scratch;
@@ -89,33 +87,40 @@ class Reporter {
                   "The storages of the arena together take more than 64 bits count.");
     }
     for (size_t i = 0; i < storages.size(); ++i) {
-      offsets[static_cast<size_t>(storages[i])] = found[i];
+      offsets_[static_cast<size_t>(storages[i])] = found[i];
     }
     return peak;
   }
 
   Result<void> place() {
     std::vector<Block> blocks;
+    std::vector<Block> activations;
+    std::vector<int32_t> storages;
     for (size_t i = 0; i < p_.storages.size(); ++i) {
       const Storage& storage = p_.storages[i];
       offsets_.push_back(storage.offset);
-      if (lies_in_arena(storage.kind)) {
-        blocks.push_back({bytes_[i], storage.first_step, storage.last_step});
-        WEIR_ASSIGN(r_.sum_bytes, checked_add(r_.sum_bytes, bytes_[i]),
-                    "while adding up the arena's storages");
+      if (!lies_in_arena(storage.kind)) {
+        continue;
       }
+      storages.push_back(static_cast<int32_t>(i));
+      blocks.push_back({bytes_[i], storage.first_step, storage.last_step});
+      if (storage.kind == StorageKind::kActivation) {
+        activations.push_back(blocks.back());
+      }
+      WEIR_ASSIGN(r_.sum_bytes, checked_add(r_.sum_bytes, bytes_[i]), "while adding up the arena's storages");
     }
     r_.lower_bound_bytes = lower_bound(blocks);
+    r_.totals.activation = lower_bound(activations);
     if (p_.is_static()) {
       r_.peak_bytes = p_.arena_bytes;
       r_.totals.activation = p_.activation_bytes;
+    } else if (!memory_.storage_offset.empty()) {
+      r_.peak_bytes = memory_.arena_bytes;
+      for (const int32_t storage : storages) {
+        offsets_[static_cast<size_t>(storage)] = memory_.storage_offset[static_cast<size_t>(storage)];
+      }
     } else {
-      std::vector<int64_t> alone(p_.storages.size());
-      WEIR_ASSIGN(r_.peak_bytes, placed(lies_in_arena, offsets_));
-      WEIR_ASSIGN(r_.totals.activation,
-                  placed([](StorageKind kind) { return kind == StorageKind::kActivation; }, alone));
-      // First-fit may place fewer blocks higher than more of them; the arena holds the activations anyhow.
-      r_.totals.activation = std::min(r_.totals.activation, r_.peak_bytes);
+      WEIR_ASSIGN(r_.peak_bytes, place_here(blocks, storages));
     }
     r_.totals.workspace = r_.peak_bytes - r_.totals.activation;
     return {};
@@ -212,6 +217,8 @@ class Reporter {
         }
       }
     }
+    storage_line_.resize(p_.storages.size());
+    tensor_line_.assign(p_.tensors.size(), -1);
     for (size_t i = 0; i < p_.storages.size(); ++i) {
       const Storage& storage = p_.storages[i];
       TensorReport line;
@@ -222,19 +229,22 @@ class Reporter {
       line.first_step = storage.first_step;
       line.last_step = storage.last_step;
       line.name = owner[i] >= 0 ? p_.tensors[static_cast<size_t>(owner[i])].name : names[i];
+      storage_line_[i] = static_cast<int32_t>(r_.tensors.size());
       r_.tensors.push_back(line);
       for (const int32_t view : views[i]) {
         if (view == owner[i]) {
+          tensor_line_[static_cast<size_t>(view)] = storage_line_[i];
           continue;
         }
         const ProgramTensor& tensor = p_.tensors[static_cast<size_t>(view)];
         TensorReport alias = line;
         alias.name = tensor.name;
         alias.bytes = span_of(tensor);
-        alias.alias_of = line.name;
+        alias.alias_of = storage_line_[i];
         if (line.offset >= 0) {
           alias.offset = line.offset + first_byte(tensor);
         }
+        tensor_line_[static_cast<size_t>(view)] = static_cast<int32_t>(r_.tensors.size());
         r_.tensors.push_back(std::move(alias));
       }
     }
@@ -262,32 +272,37 @@ class Reporter {
     line.refused = step.refused;
     line.reference = step.reference;
     line.workspace_bytes = step.workspace < 0 ? 0 : bytes_[static_cast<size_t>(step.workspace)];
-    for (const int32_t input : step.inputs) {
-      if (input >= 0) {
-        line.reads.push_back(p_.tensors[static_cast<size_t>(input)].name);
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      const auto packed = std::ranges::find(step.packed, static_cast<int32_t>(i), &PackedOperand::input);
+      if (packed != step.packed.end()) {
+        line.reads.push_back(storage_line_[static_cast<size_t>(packed->storage)]);
+      } else if (step.inputs[i] >= 0) {
+        line.reads.push_back(tensor_line_[static_cast<size_t>(step.inputs[i])]);
       }
     }
     for (const int32_t output : step.outputs) {
       if (output >= 0) {
-        line.writes.push_back(p_.tensors[static_cast<size_t>(output)].name);
+        line.writes.push_back(tensor_line_[static_cast<size_t>(output)]);
       }
     }
     return line;
   }
 
   const Program& p_;
-  std::span<const int64_t> given_;
+  const ShapeMemory& memory_;
   std::vector<int64_t> dims_;
-  std::vector<int64_t> bytes_;    // by storage
-  std::vector<int64_t> offsets_;  // by storage
+  std::vector<int64_t> bytes_;         // by storage
+  std::vector<int64_t> offsets_;       // by storage
+  std::vector<int32_t> storage_line_;  // positions in r_.tensors
+  std::vector<int32_t> tensor_line_;
   ProgramReport r_;
 };
 
 }  // namespace
 
 Result<ProgramReport> report(const Program& program, std::span<const int64_t> symbols,
-                             std::span<const int64_t> storage_bytes) {
-  return Reporter(program, storage_bytes).run(symbols);
+                             const ShapeMemory& memory) {
+  return Reporter(program, memory).run(symbols);
 }
 
 }  // namespace weir

@@ -3,7 +3,7 @@
 // ProgramReport: the memory and the steps of a program for one shape, line by line, read without running it.
 //
 //   WEIR_ASSIGN(ProgramReport r, report(program, {}));             // a static program
-//   WEIR_ASSIGN(ProgramReport s, report(program, shape, sizes));   // a dynamic one
+//   WEIR_ASSIGN(ProgramReport s, report(program, shape, memory));  // a dynamic one, as a session placed it
 //   r.totals.activation + r.totals.workspace == r.peak_bytes       // bytes of the arena
 #pragma once
 
@@ -21,20 +21,20 @@ namespace weir {
 struct TensorReport {
   std::string name;  // a workspace: "workspace of <step>"
   StorageKind kind = StorageKind::kActivation;
-  int32_t storage = -1;    // −1: a constant that only its packed form represents
-  int64_t offset = -1;     // bytes in the arena or in the constants section; elsewhere in its own buffer
-  int64_t bytes = 0;       // of the storage where `alias_of` is empty, else what this view of it spans
+  int32_t storage = -1;
+  int64_t offset = -1;     // bytes in the arena or in the constants section; −1: it has a buffer of its own
+  int64_t bytes = 0;       // of the storage where `alias_of` is −1, else what this view of it spans
   int32_t first_step = 0;  // of the storage
   int32_t last_step = 0;
-  std::string alias_of;  // the value that the storage is listed under, where that is another
+  int32_t alias_of = -1;  // position of the line that stands for the storage, where this is another
 };
 
 struct StepReport {
   std::string name;
   std::string origin;
   std::string op;
-  std::vector<std::string> reads;  // names of tensors; an absent operand is left out
-  std::vector<std::string> writes;
+  std::vector<int32_t> reads;  // positions in `tensors`; an absent operand is left out
+  std::vector<int32_t> writes;
   std::vector<std::string> implementations;  // acceptable, best first
   std::vector<Refusal> refused;
   bool reference = false;
@@ -73,10 +73,15 @@ struct ProgramReport {
   bool workspaces_known = true;  // false: a workspace is sized by its implementation and counts as none here
 };
 
-// `symbols` has one value a symbol. `storage_bytes` gives sizes, one a storage, of which only those of
-// workspaces sized later count: the session knows them. The program is verified; a shape that it does not
-// take is an error.
+// What a session knows of one shape and the program does not say.
+struct ShapeMemory {
+  std::span<const int64_t> storage_bytes;   // one a storage, or none; only workspaces sized later are taken
+  std::span<const int64_t> storage_offset;  // one a storage, or none: placed here in the program's order
+  int64_t arena_bytes = -1;                 // with storage_offset
+};
+
+// `symbols` has one value a symbol. The program is verified; a shape that it does not take is an error.
 Result<ProgramReport> report(const Program& program, std::span<const int64_t> symbols,
-                             std::span<const int64_t> storage_bytes = {});
+                             const ShapeMemory& memory = {});
 
 }  // namespace weir

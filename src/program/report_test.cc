@@ -22,6 +22,18 @@ const TensorReport& line(const ProgramReport& report, std::string_view name) {
   return report.tensors.front();
 }
 
+std::vector<std::string> names(const ProgramReport& report, const std::vector<int32_t>& lines) {
+  std::vector<std::string> names;
+  for (const int32_t position : lines) {
+    names.push_back(report.tensors[static_cast<size_t>(position)].name);
+  }
+  return names;
+}
+
+std::string owner(const ProgramReport& report, const TensorReport& tensor) {
+  return tensor.alias_of < 0 ? "" : report.tensors[static_cast<size_t>(tensor.alias_of)].name;
+}
+
 TEST(Report, ListsAStaticProgram) {
   const Result<ProgramReport> r = report(samples::static_program(), {});
   ASSERT_TRUE(r) << r.error().to_string();
@@ -48,13 +60,13 @@ TEST(Report, ListsAStaticProgram) {
   EXPECT_EQ(a.bytes, 1152);
   EXPECT_EQ(a.first_step, 0);
   EXPECT_EQ(a.last_step, 2);
-  EXPECT_EQ(a.alias_of, "");
+  EXPECT_EQ(a.alias_of, -1);
   EXPECT_EQ(line(*r, "s").offset, 1280);
   const TensorReport& flipped = line(*r, "flipped");
-  EXPECT_EQ(flipped.alias_of, "s");
+  EXPECT_EQ(owner(*r, flipped), "s");
   EXPECT_EQ(flipped.bytes, 1152);
   EXPECT_EQ(flipped.offset, 1280);  // its first element is the last row's, the least touched is 0
-  EXPECT_EQ(line(*r, "ones").alias_of, "one");
+  EXPECT_EQ(owner(*r, line(*r, "ones")), "one");
   EXPECT_EQ(line(*r, "ones").bytes, 4);
   const TensorReport& workspace = line(*r, "workspace of conv");
   EXPECT_EQ(workspace.kind, StorageKind::kWorkspace);
@@ -70,8 +82,8 @@ TEST(Report, ListsAStaticProgram) {
   EXPECT_EQ(r->steps[0].name, "conv");
   EXPECT_EQ(r->steps[0].origin, "Conv+Relu");
   EXPECT_EQ(r->steps[0].op, "Conv");
-  EXPECT_THAT(r->steps[0].reads, ElementsAre("x", "w", "bias"));
-  EXPECT_THAT(r->steps[0].writes, ElementsAre("a"));
+  EXPECT_THAT(names(*r, r->steps[0].reads), ElementsAre("x", "w", "bias"));
+  EXPECT_THAT(names(*r, r->steps[0].writes), ElementsAre("a"));
   EXPECT_THAT(r->steps[0].implementations, ElementsAre("conv.pointwise.avx512", "conv.pointwise.avx2"));
   EXPECT_EQ(r->steps[0].workspace_bytes, 100);
   ASSERT_EQ(r->steps[0].refused.size(), 1u);
@@ -92,7 +104,7 @@ TEST(Report, PlacesADynamicProgram) {
   const std::vector<int64_t> shape = {3, 5};
   std::vector<int64_t> sizes(program.storages.size(), 0);
   sizes[4] = 1000;
-  const Result<ProgramReport> r = report(program, shape, sizes);
+  const Result<ProgramReport> r = report(program, shape, {.storage_bytes = sizes});
   ASSERT_TRUE(r) << r.error().to_string();
   EXPECT_TRUE(r->workspaces_known);
   EXPECT_EQ(r->peak_bytes, 128 + 1024);
@@ -105,9 +117,21 @@ TEST(Report, PlacesADynamicProgram) {
   EXPECT_EQ(line(*r, "a").offset, 0);
   EXPECT_EQ(line(*r, "workspace of product").offset, 128);
   EXPECT_EQ(line(*r, "workspace of product").bytes, 1000);
-  EXPECT_EQ(line(*r, "a.repeated").alias_of, "a");
+  EXPECT_EQ(owner(*r, line(*r, "a.repeated")), "a");
   EXPECT_EQ(r->notices[0].bytes, 480);
-  EXPECT_THAT(r->steps[0].reads, ElementsAre("x", "w"));  // the bias is absent
+  EXPECT_THAT(names(*r, r->steps[0].reads), ElementsAre("x", "w"));  // the bias is absent
+
+  // As a session placed it, which may differ from the program's order.
+  std::vector<int64_t> offsets(program.storages.size(), -1);
+  offsets[3] = 1024;
+  offsets[4] = 0;
+  const Result<ProgramReport> session =
+      report(program, shape, {.storage_bytes = sizes, .storage_offset = offsets, .arena_bytes = 1200});
+  ASSERT_TRUE(session);
+  EXPECT_EQ(session->peak_bytes, 1200);
+  EXPECT_EQ(session->totals.workspace, 1200 - 128);
+  EXPECT_EQ(line(*session, "a").offset, 1024);
+  EXPECT_EQ(line(*session, "workspace of product").offset, 0);
 
   const Result<ProgramReport> unsized = report(program, shape);
   ASSERT_TRUE(unsized);
@@ -121,9 +145,11 @@ TEST(Report, RefusesShapesAndSizesThatDoNotFit) {
   const Result<ProgramReport> shape = report(program, std::vector<int64_t>{65, 5});
   ASSERT_FALSE(shape);
   EXPECT_EQ(shape.error().message(), "Symbol 'batch' has the value (65), and (1) to (64) are allowed.");
-  const Result<ProgramReport> sizes = report(program, std::vector<int64_t>{3, 5}, std::vector<int64_t>{1});
+  const Result<ProgramReport> sizes =
+      report(program, std::vector<int64_t>{3, 5}, {.storage_bytes = std::vector<int64_t>{1}});
   ASSERT_FALSE(sizes);
-  EXPECT_EQ(sizes.error().message(), "There are (1) sizes of storages, and the program has (6) storages.");
+  EXPECT_EQ(sizes.error().message(),
+            "There are (1) sizes or offsets of storages, and the program has (6) storages.");
 }
 
 }  // namespace

@@ -30,6 +30,11 @@ Result<Reach> reach(const ProgramTensor& tensor, std::span<const int64_t> dims) 
     if (extent < 0 || extent > kDimMax) {
       return refuse("Axis ({}) has the extent ({}), and (0) to ({}) are allowed.", axis, extent, kDimMax);
     }
+    const int64_t stride = dims[static_cast<size_t>(tensor.strides[axis])];
+    if (stride < -kDimMax || stride > kDimMax) {
+      return refuse("Axis ({}) has the stride ({}), and ({}) to ({}) are allowed.", axis, stride, -kDimMax,
+                    kDimMax);
+    }
     reach.empty = reach.empty || extent == 0;
   }
   if (reach.empty) {

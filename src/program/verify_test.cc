@@ -173,13 +173,20 @@ TEST(Verify, RefusesTensorsThatLie) {
            "reaches from element (-1)"},
           {"wide stride", [](Program& p) { p.tensors[kATensor].strides[1] = add_number(p, 37); },
            "reaches from element (0) to (294)"},
-          {"stride overflows", [=](Program& p) { p.tensors[kATensor].strides[1] = add_number(p, huge); },
-           "does not fit in 64 bits.\n  - while measuring axis (1)"},
-          {"stride underflows",
+          {"stride too large",
+           [](Program& p) { p.tensors[kATensor].strides[1] = add_number(p, kDimMax + 1); },
+           "Axis (1) has the stride (281474976710657)"},
+          {"stride of an axis of one too small",
            [](Program& p) {
-             p.tensors[kATensor].strides[1] = add_number(p, std::numeric_limits<int64_t>::min());
+             p.tensors[kATensor].strides[0] = add_number(p, std::numeric_limits<int64_t>::min());
            },
-           "does not fit in 64 bits.\n  - while measuring axis (1)"},
+           "Axis (0) has the stride (-9223372036854775808)"},
+          {"product overflows",
+           [](Program& p) {
+             p.tensors[kOnes].shape[0] = add_number(p, int64_t{1} << 40);
+             p.tensors[kOnes].strides[0] = add_number(p, int64_t{1} << 40);
+           },
+           "does not fit in 64 bits.\n  - while measuring axis (0)"},
           {"offset overflows", [=](Program& p) { p.tensors[kATensor].offset = add_number(p, huge); },
            "does not fit in 64 bits."},
           {"more elements than 64 bits count",
