@@ -18,7 +18,7 @@ std::string_view value_of(std::string_view text, std::string_view key) {
       const std::string_view name = line.substr(0, colon);
       if (name.substr(0, name.find_last_not_of(" \t") + 1) == key) {
         line.remove_prefix(colon + 1);
-        line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+        line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
         return line;
       }
     }

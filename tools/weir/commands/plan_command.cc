@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "program/report.h"
@@ -45,7 +44,6 @@ PlanReport make_report(const Session& session, const Ledger& ledger, const Progr
   report.lower_bound_bytes = program.lower_bound_bytes;
   report.unfused_bound_bytes = program.unfused_bound_bytes;
   report.file_bytes = session.file_bytes();
-  std::map<std::string, int32_t> positions;
   for (const TensorReport& tensor : program.tensors) {
     PlanReport::Tensor entry;
     entry.name = tensor.name;
@@ -55,28 +53,17 @@ PlanReport make_report(const Session& session, const Ledger& ledger, const Progr
     entry.first_step = tensor.first_step;
     entry.last_step = tensor.last_step;
     entry.kind = kind_of(tensor.kind);
-    if (!tensor.alias_of.empty()) {
-      const auto found = positions.find(tensor.alias_of);
-      entry.alias_of = found == positions.end() ? -1 : found->second;
-    }
-    positions.emplace(tensor.name, static_cast<int32_t>(report.tensors.size()));
+    entry.alias_of = tensor.alias_of;
     report.tensors.push_back(std::move(entry));
   }
-  const auto add_positions = [&](std::span<const std::string> names, std::vector<int32_t>& target) {
-    for (const std::string& name : names) {
-      if (const auto found = positions.find(name); found != positions.end()) {
-        target.push_back(found->second);
-      }
-    }
-  };
   for (size_t i = 0; i < program.steps.size(); ++i) {
     const StepReport& step = program.steps[i];
     PlanReport::Step entry;
     entry.name = step.name;
     entry.op = step.origin;
     entry.implementation = session.kernels()[i].implementation->name;
-    add_positions(step.reads, entry.reads);
-    add_positions(step.writes, entry.writes);
+    entry.reads = step.reads;
+    entry.writes = step.writes;
     for (const Refusal& refusal : step.refused) {
       entry.refused.push_back({refusal.implementation, refusal.reason});
     }
