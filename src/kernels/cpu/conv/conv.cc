@@ -99,6 +99,7 @@ template <Isa kIsa>
 constexpr Implementation base = {.op = Op::kConv,
                                  .supported = supported,
                                  .layouts = layouts,
+                                 .in_place = residual_in_place,
                                  .pack = pack,
                                  .plan = plan<kIsa>,
                                  .extent = extent<kIsa>};

@@ -394,6 +394,7 @@ Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
 constexpr Implementation kBase = {.op = Op::kConv,
                                   .supported = supported,
                                   .layouts = layouts,
+                                  .in_place = residual_in_place,
                                   .pack = pack,
                                   .plan = plan,
                                   .extent = extent};

@@ -424,21 +424,22 @@ class GemmDriver {
                              ? reinterpret_cast<const char*>(ahead + problem_.panel_stride + t * share)
                              : tile.prefetch[0];
     }
-    tile.has_residual = false;
+    const Finish& finish = problem_.finish;
+    // The first pass over K takes the residual in, so that it may lie where the sums are kept between passes.
+    tile.has_residual = finish.kind == FinishKind::kStore && finish.before.kind != FinishStep::Kind::kNone &&
+                        !tile.accumulate;
+    if (tile.has_residual) {
+      const int e = finish.before.extra;
+      tile.residual = record.regular ? GemmRows<const float>{record.extra[e], inner.extra[e], nullptr}
+                                     : GemmRows<const float>{nullptr, 0, tables_.extra[e] + record.row};
+    }
     tile.bounded = false;
     const GemmTileFunction function = gemm_tile_function(record.rows, vectors);
     if (!last) {
       function(tile);
       return;
     }
-    const Finish& finish = problem_.finish;
     if (finish.kind == FinishKind::kStore) {
-      if (finish.before.kind != FinishStep::Kind::kNone) {
-        const int e = finish.before.extra;
-        tile.has_residual = true;
-        tile.residual = record.regular ? GemmRows<const float>{record.extra[e], inner.extra[e], nullptr}
-                                       : GemmRows<const float>{nullptr, 0, tables_.extra[e] + record.row};
-      }
       tile.bounded = finish.activation == Activation::kBounds;
       tile.low = finish.low;
       tile.high = finish.high;

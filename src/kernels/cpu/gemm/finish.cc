@@ -132,6 +132,22 @@ Finish make_finish(const ConcreteOp& op, int column_axis) {
   return finish;
 }
 
+std::vector<InPlacePair> residual_in_place(const OpDesc& desc) {
+  const Epilogue* epilogue = epilogue_of(*desc.attributes);
+  if (epilogue == nullptr || epilogue->empty()) return {};
+  Finish finish;
+  finish.extra_count = epilogue->input_count() - 1;
+  finish.column_stride.fill(1);  // of a residual with the output's own view
+  if (!recognise(*epilogue, finish) || finish.kind != FinishKind::kStore ||
+      finish.before.kind == FinishStep::Kind::kNone) {
+    return {};
+  }
+  const int input = kFixedOperands + finish.before.extra;
+  const TensorType* residual = desc.inputs[static_cast<size_t>(input)];
+  if (residual == nullptr || residual->shape != desc.outputs[0]->shape) return {};
+  return {{0, input}};
+}
+
 int64_t finish_scratch_bytes(const Finish& finish, int64_t rows, int64_t columns) {
   if (finish.kind != FinishKind::kProgram) return 0;
   return (1 + finish.extra_count) * rows * columns * int64_t{sizeof(float)} +

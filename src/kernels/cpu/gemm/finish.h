@@ -63,6 +63,10 @@ int64_t extra_stride(const ConcreteOp& op, int e, int axis);
 // Whether the epilogue can run: its operands and result are float32, and the interpreter has its steps.
 Support supports_finish(const OpDesc& desc);
 
+// The output may lie in a residual of its own shape where the epilogue is "+ residual [bounds]": the sums are
+// not kept there before the residual has been read.
+std::vector<InPlacePair> residual_in_place(const OpDesc& desc);
+
 // Bytes of scratch that finish_rows needs for `rows` × `columns` at once.
 int64_t finish_scratch_bytes(const Finish& finish, int64_t rows, int64_t columns);
 

@@ -136,6 +136,7 @@ constexpr Implementation base() {
   return {.op = Op::kMatMul,
           .supported = kPacked ? supported_packed : supported_runtime,
           .layouts = layouts,
+          .in_place = residual_in_place,
           .pack = kPacked ? pack : nullptr,
           .plan = plan<kPacked, kIsa>,
           .extent = extent<kPacked, kIsa>};
