@@ -158,7 +158,12 @@ class DepthwiseDriver {
       channels_ =
           range + 1 == problem_.channel_blocks ? problem_.channels - channel_ : problem_.channel_block;
       const int64_t end = HWY_MIN((rows + 1) * problem_.row_block, problem_.output[0]);
-      for (int64_t row = rows * problem_.row_block; row < end; ++row) run_row(image, row);
+      for (int64_t column = 0; column < problem_.output[1];) {
+        int64_t stop = HWY_MIN(column + problem_.strip, problem_.output[1]);
+        if (problem_.output[1] - stop < problem_.strip / 2) stop = problem_.output[1];
+        for (int64_t row = rows * problem_.row_block; row < end; ++row) run_row(image, row, column, stop);
+        column = stop;
+      }
     }
   }
 
@@ -167,7 +172,8 @@ class DepthwiseDriver {
     return reinterpret_cast<const float*>(invocation_.bindings[static_cast<size_t>(index)]);
   }
 
-  void run_row(int64_t image, int64_t row) {
+  // Output columns [begin, end) of a row.
+  void run_row(int64_t image, int64_t row, int64_t begin, int64_t end) {
     DepthwiseStretch stretch;
     // Kernel rows whose input row lies in the image.
     const int64_t top = row * problem_.stride[0] - problem_.pad[0];
@@ -197,12 +203,10 @@ class DepthwiseDriver {
     const float* x = binding(0) + image * problem_.x_image + top * problem_.x[0] + channel_;
     float* y =
         const_cast<float*>(binding(problem_.y_binding)) + image * problem_.y_image + row * problem_.y[0];
-    const int64_t width = problem_.output[1];
-    for (int64_t column = 0; column < width;) {
-      const int64_t left = width - column;
-      int64_t columns = part_ ? 1 : stretch_columns(left, width);
+    for (int64_t column = begin; column < end;) {
+      const int64_t columns = part_ ? 1 : stretch_columns(end - column, end - begin);
       // Back over columns that are done, where fewer are left.
-      const int64_t first = HWY_MIN(column, width - columns);
+      const int64_t first = HWY_MIN(column, end - columns);
       run_stretch(stretch, x, y, image, row, first, columns);
       column = first + columns;
     }
@@ -360,13 +364,17 @@ DepthwiseProblem make_problem(const ConcreteOp& op) {
                                              extra_stride(op, e, shape.axis[1])};
   }
 
-  // Channel ranges: the input rows of an output row in the first-level cache, at least a vector in each
-  // range.
+  // Channel ranges: as many as fit the first-level cache over the whole width, but not less than 4 lines a
+  // pixel, or 2 where kernels are tall; wider images go in strips.
+  const int64_t least = problem.kernel[0] <= 3 ? 64 : 32;
   const int64_t row_bytes = problem.kernel[0] * problem.input[1] * int64_t{sizeof(float)};
-  const int64_t fitting = kRowBytes / std::max<int64_t>(row_bytes, 1) / 16 * 16;
-  const int64_t ranges = ceil_div(problem.channels, std::clamp<int64_t>(fitting, 16, 256));
-  problem.channel_block = align_up(ceil_div(problem.channels, std::max<int64_t>(ranges, 1)), 16);
+  const int64_t most = std::clamp<int64_t>(kRowBytes / std::max<int64_t>(row_bytes, 1) / 16 * 16, least, 256);
+  const int64_t ranges = std::max<int64_t>(1, problem.channels / most);
+  problem.channel_block = align_up(ceil_div(std::max<int64_t>(problem.channels, 1), ranges), 16);
   problem.channel_blocks = std::max<int64_t>(1, problem.channels / problem.channel_block);
+  const int64_t fitting = kRowBytes / (problem.kernel[0] * problem.channel_block * int64_t{sizeof(float)});
+  const int64_t strip = (fitting - (problem.kernel[1] - 1) * problem.dilation[1]) / problem.stride[1];
+  problem.strip = std::max<int64_t>(16, strip / 8 * 8);
   const double operations = 2.0 * static_cast<double>(shape.batch * problem.output[0] * problem.output[1]) *
                             static_cast<double>(problem.channels * problem.kernel[0] * problem.kernel[1]);
   const int64_t worth = static_cast<int64_t>(std::min(operations / kLeastOperations, double{kGridTiles}));

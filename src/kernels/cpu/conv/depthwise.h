@@ -36,6 +36,7 @@ struct DepthwiseProblem {
   int64_t row_block = 1;
   int64_t row_blocks = 1;
   int64_t grid = 0;
+  int64_t strip = 8;  // output columns that a tile goes down together
 
   // Byte offsets in a participant's scratch.
   int64_t zeros_offset = 0;

@@ -358,10 +358,22 @@ class GemmDriver {
     tile.run_length = static_cast<int32_t>(problem_.k);
   }
 
-  // Micro-tiles [begin, end), columns [column_begin, column_end).
+  // Micro-tiles [begin, end), columns [column_begin, column_end): in stretches of columns whose sums stay in
+  // the second-level cache from K block to K block.
   void run_block(int64_t begin, int64_t end, int64_t column_begin, int64_t column_end) {
     make_tables(begin, end);
+    for (int64_t column = column_begin; column < column_end;) {
+      int64_t stop = HWY_MIN(column + problem_.column_pass, column_end);
+      // What is left over is no pass of its own.
+      if (column_end - stop < 2 * kPanelWidth) stop = column_end;
+      run_pass(begin, end, column, stop);
+      column = stop;
+    }
+  }
+
+  void run_pass(int64_t begin, int64_t end, int64_t column_begin, int64_t column_end) {
     const int64_t vector_end = (column_end - column_begin + kLanes - 1) / kLanes;
+    const float* b_begin = operands_.b + column_begin / kPanelWidth * problem_.panel_stride;
     GemmTile tile;
     tile.panel_stride = problem_.panel_stride;
     for (int64_t tap = 0; tap < problem_.taps; tap += problem_.tap_block) {
@@ -370,6 +382,8 @@ class GemmDriver {
         const int64_t length = HWY_MIN(problem_.k_block, problem_.k - k);
         const bool first = tap == 0 && k == 0;
         const bool last = tap_end == problem_.taps && k + length >= problem_.k;
+        const int64_t b_offset = (tap * problem_.k + k) * kPanelWidth;
+        const int64_t b_length = problem_.tap_block * problem_.k_block * kPanelWidth;
         tile.run_length = length;
         tile.k_offset = k;
         tile.accumulate = !first;
@@ -383,8 +397,14 @@ class GemmDriver {
           tile.columns = HWY_MIN(column_end - column, vectors * kLanes);
           tile.b = operands_.b + column / kPanelWidth * problem_.panel_stride + column % kPanelWidth;
           tile.bias = operands_.bias == nullptr ? nullptr : operands_.bias + column;
+          // The part of B that comes after this one: the next columns', or the next K block's.
           const float* ahead = nullptr;
-          if (problem_.prefetches) ahead = next_b(tile, tap, k, vectors, v + vectors < vector_end);
+          if (problem_.prefetches) {
+            ahead = v + vectors < vector_end
+                        ? tile.b + b_offset + vectors * kLanes / kPanelWidth * problem_.panel_stride
+                    : last ? operands_.b + column_end / kPanelWidth * problem_.panel_stride
+                           : b_begin + b_offset + b_length;
+          }
           for (int64_t t = begin; t < end; ++t) {
             run_tile_at(tile, t - begin, tap, tap_end, length == problem_.k, vectors, last, ahead,
                         end - begin);
@@ -393,13 +413,6 @@ class GemmDriver {
         if (k + length >= problem_.k) break;
       }
     }
-  }
-
-  // The part of B that the pass after the one over `tile` reads.
-  const float* next_b(const GemmTile& tile, int64_t tap, int64_t k, int vectors, bool more_columns) const {
-    const int64_t offset = (tap * problem_.k + k) * kPanelWidth;
-    if (more_columns) return tile.b + offset + vectors * kLanes / kPanelWidth * problem_.panel_stride;
-    return tile.b + offset + problem_.k_block * problem_.tap_block * kPanelWidth;
   }
 
   // Micro-tile `t` of the block's `tiles`.

@@ -16,6 +16,8 @@ namespace {
 constexpr int64_t kBlockSteps = 512;
 // Micro-tiles that share such a pass: with 10 rows each, a 14 × 14 image.
 constexpr int64_t kBlockTiles = 20;
+// Bytes of sums that wait for the next K block.
+constexpr int64_t kWaitingBytes = 256 * 1024;
 // Bytes of row pointers a block may take; kernels with many taps get smaller blocks.
 constexpr int64_t kPointerBytes = 48 * 1024;
 // B is fetched ahead where it will not stay in the second-level cache.
@@ -102,6 +104,14 @@ void finish_problem(GemmProblem& problem, Isa isa) {
     if (problem.joins_columns) problem.tap_block = problem.tap_block / width * width;
   }
 
+  // Sums that wait for the next K block stay in the second-level cache.
+  const bool one_block = k_blocks == 1 && problem.tap_block >= problem.taps;
+  const int64_t block_rows = std::min(problem.block_tiles, problem.tile_count) * problem.tile_rows;
+  const int64_t pass =
+      kWaitingBytes / (block_rows * int64_t{sizeof(float)}) / (2 * kPanelWidth) * (2 * kPanelWidth);
+  problem.column_pass = one_block ? align_up(problem.columns, 2 * kPanelWidth) + 2 * kPanelWidth
+                                  : std::max<int64_t>(pass, 4 * kPanelWidth);
+
   const int64_t panels = ceil_div(problem.columns, kPanelWidth);
   const int64_t b_bytes = panels * problem.panel_stride * int64_t{sizeof(float)};
   const int64_t a_bytes = problem.row_count * problem.k * int64_t{sizeof(float)};
@@ -137,8 +147,7 @@ void finish_problem(GemmProblem& problem, Isa isa) {
     offset = align_up(offset + bytes, 64);
     return at;
   };
-  const int64_t block_rows = problem.block_tiles * problem.tile_rows;
-  const int64_t pointer_bytes = block_rows * int64_t{sizeof(void*)};
+  const int64_t pointer_bytes = problem.block_tiles * problem.tile_rows * int64_t{sizeof(void*)};
   problem.zeros_offset = reserve(problem.padded ? problem.k * int64_t{sizeof(float)} : 0);
   problem.rows_offset =
       reserve(pointer_bytes * ((problem.padded ? problem.taps : 0) + 2 + problem.finish.extra_count));
