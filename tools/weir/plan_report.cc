@@ -90,7 +90,7 @@ nlohmann::ordered_json to_json(const PlanReport& report) {
   const PlanReport::Ledger& ledger = report.ledger;
   return {{"model", report.model},
           {"device", report.device},
-          {"ledger",
+          {"planned",
            {{"constants", ledger.constants},
             {"activations", ledger.activations},
             {"workspace", ledger.workspace},

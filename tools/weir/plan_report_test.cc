@@ -40,8 +40,8 @@ PlanReport small_report() {
 
 TEST(PlanReport, JsonHoldsEverything) {
   const nlohmann::ordered_json json = to_json(small_report());
-  EXPECT_EQ(json["ledger"]["total"], 4000);
-  EXPECT_EQ(json["ledger"]["host"], 76);
+  EXPECT_EQ(json["planned"]["total"], 4000);
+  EXPECT_EQ(json["planned"]["host"], 76);
   EXPECT_EQ(json["peak_bytes"], 2560);
   EXPECT_EQ(json["lower_bound_bytes"], 2048);
   EXPECT_EQ(json["unfused_bound_bytes"], 4096);
