@@ -148,7 +148,11 @@ class Lowering {
       const auto output = static_cast<size_t>(node.outputs[i]);
       const int rank = graph_.value(node.outputs[i]).type.rank();
       prepared_[output] = prepared;
-      if (node.op == Op::kReshape || node.op == Op::kTranspose || node.op == Op::kExpand) {
+      if (node.op == Op::kReshape) {
+        channels_last_[output] = any_channels_last && keeps_channels(node);
+        continue;
+      }
+      if (node.op == Op::kTranspose || node.op == Op::kExpand) {
         continue;
       }
       const LayoutRule rule = selection.layouts[node.inputs.size() + i];
@@ -156,6 +160,14 @@ class Lowering {
       channels_last_[output] =
           rank > 2 && (rule == LayoutRule::kChannelsDense || (follows && any_channels_last));
     }
+  }
+
+  // Whether a reshape leaves the first two axes as they are, so that pixels are merged or split among
+  // themselves.
+  bool keeps_channels(const Node& reshape) const {
+    const Dims& from = graph_.value(reshape.inputs[0]).type.shape;
+    const Dims& to = graph_.value(reshape.outputs[0]).type.shape;
+    return from.size() > 2 && to.size() > 2 && from[0] == to[0] && from[1] == to[1];
   }
 
   std::vector<int> order_of(ValueId value) const {
@@ -241,18 +253,53 @@ class Lowering {
         if (part == kNoValue) {
           part = node.inputs[i];
         }
-        if (can_write_into(part, whole) && std::ranges::count(node.inputs, part) <= 1) {
-          const int32_t parent = planned_[static_cast<size_t>(whole)];
+        if (std::ranges::count(node.inputs, part) <= 1) {
           const Value& written = graph_.value(part);
-          const int32_t reserved = add_part(parent, written.name, written.type.shape, axis, start);
-          if (producer_accepts(part, reserved)) {
-            planned_[static_cast<size_t>(part)] = reserved;
-          }
+          reserve(
+              part, whole,
+              add_part(planned_[static_cast<size_t>(whole)], written.name, written.type.shape, axis, start));
         }
         for (const size_t end = i + covered; i < end; ++i) {
           start += graph_.value(node.inputs[i]).type.shape[static_cast<size_t>(axis)];
         }
       }
+    }
+  }
+
+  // Lets `part` be written into `place`, a part of `whole`; where `part` is a reshape or a transpose, the
+  // value behind it.
+  void reserve(ValueId part, ValueId whole, int32_t place) {
+    for (;;) {
+      const NodeId producer = graph_.value(part).producer;
+      if (producer == kNoNode || graph_.is_output(part)) {
+        break;
+      }
+      const Node& node = graph_.node(producer);
+      std::optional<Dims> strides;
+      if (node.op == Op::kReshape) {
+        strides = reshape_view(view(place).shape, view(place).strides,
+                               graph_.value(node.inputs[0]).type.shape, sample_);
+      } else if (node.op == Op::kTranspose) {
+        const auto& permutation = std::get<TransposeAttributes>(node.attributes).permutation;
+        strides = Dims(permutation.size());
+        for (size_t axis = 0; axis < permutation.size(); ++axis) {
+          (*strides)[static_cast<size_t>(permutation[axis])] = view(place).strides[axis];
+        }
+      } else {
+        break;
+      }
+      if (!strides) {
+        return;
+      }
+      part = node.inputs[0];
+      LoweredView behind = view(place);
+      behind.name = graph_.value(part).name;
+      behind.shape = graph_.value(part).type.shape;
+      behind.strides = std::move(*strides);
+      place = add_view(std::move(behind));
+    }
+    if (can_write_into(part, whole) && producer_accepts(part, place)) {
+      planned_[static_cast<size_t>(part)] = place;
     }
   }
 
@@ -512,7 +559,7 @@ class Lowering {
 
   bool same_elements(int32_t a, int32_t b) {
     return view(a).storage == view(b).storage && view(a).offset == view(b).offset &&
-           view(a).shape == view(b).shape && view(a).strides == view(b).strides;
+           view(a).shape == view(b).shape && has_strides(view(a).shape, view(a).strides, view(b).strides);
   }
 
   // The operand with strides that satisfy `rule`: itself, or a copy that later steps share.
