@@ -126,17 +126,30 @@ class Reader {
     sort_lines(page.lines);
     if (!options_.output.empty()) {
       WEIR_ASSIGN(const Image picture, draw_result(image, page.lines));
-      page.picture = options_.output + "/" + std::filesystem::path(path).stem().string() + ".png";
+      page.picture = picture_path(path);
       WEIR_TRY(write_png(page.picture, picture));
       lap(page.stages.draw_ns);
     }
     return page;
   }
 
+  // In the output folder, under the photo's name; numbered where another photo has the same.
+  std::string picture_path(const std::string& photo) const {
+    const std::string stem = options_.output + "/" + std::filesystem::path(photo).stem().string();
+    std::string path = stem + ".png";
+    for (int number = 2; std::ranges::find(pages_, path, &Page::picture) != pages_.end(); ++number) {
+      path = fmt::format("{}-{}.png", stem, number);
+    }
+    return path;
+  }
+
   Result<void> read_line(const Image& image, const TextBox& box, Page& page) {
     const Result<Image> crop = crop_line(image, box.quad);
-    if (!crop) {
+    if (!crop && crop.error().code() == StatusCode::kOutOfRange) {
       return {};  // too small to hold a character
+    }
+    if (!crop) {
+      return std::unexpected(crop.error());
     }
     const int64_t begin = steady_now_ns();
     const int width = recognition_width(*crop);

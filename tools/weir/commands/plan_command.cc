@@ -71,7 +71,7 @@ PlanReport make_report(const Session& session, const Ledger& ledger, const Progr
   }
   for (const NoticeReport& notice : program.notices) {
     report.notices.push_back({notice.kind == NoticeKind::kCost ? "cost" : "info", notice.what,
-                              std::max<int64_t>(notice.bytes, 0), notice.reason});
+                              notice.bytes, notice.reason});
   }
   return report;
 }
