@@ -89,8 +89,8 @@ class CommandBuffer : public RefCounted {
   // Whole block for all participants; known from seal on. Where it is not 0, bind_scratch comes before the
   // first submission.
   virtual int64_t scratch_bytes() const = 0;
-  // What a note of validation says about the recording: for example a superfluous barrier.
-  virtual std::vector<std::string> notes() const { return {}; }
+  // What validation notes about the recording, for example a superfluous barrier; complete from seal on.
+  const std::vector<std::string>& notes() const { return notes_; }
 
   // Bindings last until replaced. kFailedPrecondition ("busy") while a submission is in flight; kOutOfRange
   // where a recorded range does not fit into the buffer.
@@ -111,6 +111,8 @@ class CommandBuffer : public RefCounted {
 
  protected:
   CommandBuffer(std::string_view label, int32_t participants) : participants_(participants), label_(label) {}
+
+  std::vector<std::string> notes_;
 
  private:
   int32_t participants_;

@@ -81,6 +81,9 @@ class Encoder {
   virtual void copy(const BufferRange& source, const BufferRange& target) = 0;
   // Only where DeviceCapabilities::host_calls. `user` must live as long as the command buffer.
   virtual void host_call(HostCall call, void* user) = 0;
+
+  // A mistake that the caller has found: seal returns it, if it is the first.
+  virtual void refuse(Status status) { (void)status; }
 };
 
 }  // namespace weir

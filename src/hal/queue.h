@@ -41,6 +41,14 @@ enum class OnFull : uint8_t { kWait, kWouldBlock };
 struct CompletionHandler {
   void (*function)(void* user, const Status* status) = nullptr;
   void* user = nullptr;
+  // For interfaces in other languages: called in place of `function`, and casts `foreign` back to what it is.
+  void (*adapter)(const CompletionHandler& handler, const Status* status) = nullptr;
+  void (*foreign)() = nullptr;
+
+  explicit operator bool() const { return function != nullptr || adapter != nullptr; }
+  void call(const Status* status) const {
+    adapter != nullptr ? adapter(*this, status) : function(user, status);
+  }
 };
 
 inline constexpr int kMaxEventsPerSubmission = 8;  // waits, and as many signals

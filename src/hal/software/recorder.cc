@@ -29,7 +29,13 @@ Recorder::Recorder(Device& device, const CommandBufferDescriptor& descriptor, in
 template <typename... Args>
 void Recorder::refuse(StatusCode code, fmt::format_string<Args...> format, Args&&... args) {
   if (!mistake_) {
-    mistake_.emplace(code, fmt::format(format, std::forward<Args>(args)...));
+    refuse(Status(code, fmt::format(format, std::forward<Args>(args)...)));
+  }
+}
+
+void Recorder::refuse(Status status) {
+  if (!mistake_) {
+    mistake_ = std::move(status);
     mistake_->add_context(fmt::format("while recording step ({}) of command buffer '{}'", step_, label_));
   }
 }
@@ -125,6 +131,12 @@ void Recorder::set_buffer(int32_t index, const BufferRange& range, Access access
   if (index < 0 || index >= limit) {
     refuse(StatusCode::kOutOfRange, "A binding has the index ({}), and device '{}' has (0 to {}).", index,
            device_.info().name, limit - 1);
+    return;
+  }
+  if (access != Access::kRead && access != Access::kWrite && access != Access::kReadWrite) {
+    refuse(StatusCode::kInvalidArgument,
+           "The binding ({}) has an access ({}), and the known ones are (1 to 3).", index,
+           static_cast<int>(access));
     return;
   }
   const std::optional<BufferRange> good = checked(fmt::format("binding ({})", index), range, access);

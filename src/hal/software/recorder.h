@@ -57,6 +57,7 @@ class Recorder final : public Encoder {
   void fill(const BufferRange& target, uint8_t value) override;
   void copy(const BufferRange& source, const BufferRange& target) override;
   void host_call(HostCall call, void* user) override;
+  void refuse(Status status) override;
 
   // Null when there was no mistake.
   const Status* mistake() const { return mistake_ ? &*mistake_ : nullptr; }

@@ -203,14 +203,14 @@ void SoftwareQueue::execute(Entry& entry) {
     // returned.
     const std::lock_guard lock(mutex_);
     entry.state = State::kFree;
-    handlers_ += handler.function != nullptr ? 1 : 0;
+    handlers_ += handler ? 1 : 0;
     --stats_.in_flight;
     ++stats_.completed;
     stats_.failed += result ? 0 : 1;
     space_.notify_all();
   }
-  if (handler.function != nullptr) {
-    handler.function(handler.user, result ? nullptr : &result.error());
+  if (handler) {
+    handler.call(result ? nullptr : &result.error());
     const std::lock_guard lock(mutex_);
     --handlers_;
     space_.notify_all();

@@ -34,7 +34,6 @@ class ValidationCommandBuffer final : public CommandBuffer {
   Result<void> seal(std::span<std::byte> storage) override;
   int64_t host_bytes() const override { return host_bytes_; }
   int64_t scratch_bytes() const override { return inner_->scratch_bytes(); }
-  std::vector<std::string> notes() const override { return notes_; }
   Result<void> bind_scratch(Buffer& buffer, int64_t offset) override;
   Result<void> bind_parameters(Buffer& buffer, int64_t offset) override;
   Result<void> bind_slot(int32_t slot, Buffer& buffer, int64_t offset) override;
@@ -103,7 +102,6 @@ class ValidationCommandBuffer final : public CommandBuffer {
   std::vector<Slot> slots_;
   std::vector<Watch> watches_;
   std::vector<int32_t> inner_command_;  // position of each command in the inner recording
-  std::vector<std::string> notes_;
   int64_t parameter_bytes_;
   int64_t host_bytes_ = 0;
   MemoryCharge charge_;

@@ -95,8 +95,8 @@ void ValidationQueue::completed(void* user, const Status* status) {
       (void)signal.event->fail(signal.value, result.error());
     }
   }
-  if (submission->on_complete.function != nullptr) {
-    submission->on_complete.function(submission->on_complete.user, result ? nullptr : &result.error());
+  if (submission->on_complete) {
+    submission->on_complete.call(result ? nullptr : &result.error());
   }
 }
 

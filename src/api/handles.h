@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Between the C interface's handles and the objects behind them. A handle is the object's address; a status
+// is a Status with its text.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "base/ref.h"
+#include "base/status.h"
+#include "base/thread_pool.h"
+#include "hal/device.h"
+#include "weir/weir.h"
+
+struct weir_status {
+  weir::Status status;
+  std::string text;
+};
+
+// What a process shares.
+struct weir_runtime : public weir::RefCounted {
+  weir::Ref<weir::ThreadPool> pool;
+};
+
+namespace weir::api {
+
+inline weir_status* failed(Status status) {
+  std::string text = status.to_string();
+  return new weir_status{.status = std::move(status), .text = std::move(text)};
+}
+
+template <typename T>
+weir_status* failed(Result<T>& result) {
+  return failed(std::move(result).error());
+}
+
+weir_status* null_argument(const char* function);
+
+#define WEIR_HANDLE(object_type, handle_type)                   \
+  inline object_type* object(handle_type* handle) {             \
+    return reinterpret_cast<object_type*>(handle);              \
+  }                                                             \
+  inline const object_type* object(const handle_type* handle) { \
+    return reinterpret_cast<const object_type*>(handle);        \
+  }                                                             \
+  inline handle_type* handle(Ref<object_type> object) {         \
+    return reinterpret_cast<handle_type*>(object.detach());     \
+  }
+WEIR_HANDLE(Device, weir_device)
+WEIR_HANDLE(Buffer, weir_buffer)
+WEIR_HANDLE(Heap, weir_heap)
+WEIR_HANDLE(Library, weir_library)
+WEIR_HANDLE(Kernel, weir_kernel)
+WEIR_HANDLE(CommandBuffer, weir_command_buffer)
+WEIR_HANDLE(Fence, weir_fence)
+WEIR_HANDLE(Event, weir_event)
+WEIR_HANDLE(Queue, weir_queue)
+#undef WEIR_HANDLE
+
+// The bodies of _retain and _release.
+template <typename Handle>
+Handle* retain(Handle* handle) {
+  if (handle != nullptr) {
+    object(handle)->retain();
+  }
+  return handle;
+}
+template <typename Handle>
+void release(Handle* handle) {
+  if (handle != nullptr) {
+    object(handle)->release();
+  }
+}
+
+// A caller's struct, which may be older (shorter: the rest is zero) or newer (longer: the rest is ignored)
+// than ours.
+template <typename T>
+T read_struct(const T* given) {
+  T own;
+  std::memset(static_cast<void*>(&own), 0, sizeof(T));
+  if (given != nullptr) {
+    std::memcpy(static_cast<void*>(&own), given, std::min(given->struct_size, sizeof(T)));
+  }
+  return own;
+}
+
+// Writes as much of `own` as the caller's struct has room for.
+template <typename T>
+void write_struct(const T& own, T* target) {
+  const size_t size = target->struct_size;
+  std::memcpy(static_cast<void*>(target), &own, std::min(size, sizeof(T)));
+  target->struct_size = size;
+}
+
+inline std::string_view text(const char* given) {
+  return given == nullptr ? std::string_view() : std::string_view(given);
+}
+
+inline std::chrono::nanoseconds timeout(int64_t nanoseconds) {
+  return nanoseconds < 0 ? kForever : std::chrono::nanoseconds(nanoseconds);
+}
+
+}  // namespace weir::api

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C interface: statuses, the runtime handle, devices and their memory accounts.
+#include "api/handles.h"
+#include "hal/cpu/cpu_device.h"
+#include "hal/null/null_device.h"
+
+using namespace weir::api;
+using weir::Device;
+using weir::DeviceInfo;
+using weir::Ref;
+using weir::Result;
+using weir::Status;
+using weir::StatusCode;
+
+weir_status* weir::api::null_argument(const char* function) {
+  return failed(
+      Status(StatusCode::kInvalidArgument,
+             fmt::format("Function '{}' was given a null argument where it needs an object.", function)));
+}
+
+extern "C" {
+
+weir_code weir_status_code(const weir_status* status) {
+  return status == nullptr ? WEIR_OK : static_cast<weir_code>(status->status.code());
+}
+
+const char* weir_status_text(const weir_status* status) {
+  return status == nullptr ? "" : status->text.c_str();
+}
+
+void weir_status_free(weir_status* status) {
+  delete status;
+}
+
+const char* weir_version(void) {
+  return WEIR_VERSION;
+}
+
+weir_status* weir_runtime_create(const weir_runtime_options* options, weir_runtime** runtime) {
+  if (runtime == nullptr) {
+    return null_argument(__func__);
+  }
+  const weir_runtime_options own = read_struct(options);
+  constexpr int32_t kMostThreads = 4096;
+  if (own.threads < 0 || own.threads > kMostThreads) {
+    return failed(
+        Status(StatusCode::kInvalidArgument,
+               fmt::format("The runtime is asked for ({}) threads, and the allowed numbers are (0 to {}).",
+                           own.threads, kMostThreads)));
+  }
+  auto* created = new weir_runtime;
+  created->pool = weir::ThreadPool::create({.threads = own.threads});
+  *runtime = created;
+  return nullptr;
+}
+
+weir_runtime* weir_runtime_retain(weir_runtime* runtime) {
+  if (runtime != nullptr) {
+    runtime->retain();
+  }
+  return runtime;
+}
+
+void weir_runtime_release(weir_runtime* runtime) {
+  if (runtime != nullptr) {
+    runtime->release();
+  }
+}
+
+int32_t weir_runtime_threads(const weir_runtime* runtime) {
+  return runtime == nullptr ? 0 : runtime->pool->threads();
+}
+
+weir_status* weir_device_create_cpu(weir_runtime* runtime, const weir_device_options* options,
+                                    weir_device** device) {
+  if (runtime == nullptr || device == nullptr) {
+    return null_argument(__func__);
+  }
+  const weir_device_options own = read_struct(options);
+  Result<Ref<Device>> created =
+      weir::create_cpu_device({.pool = runtime->pool,
+                               .threads = own.threads,
+                               .memory_limit = own.memory_limit,
+                               .toggles = {.simulate_discrete = own.simulate_discrete,
+                                           .shuffle_seed = own.shuffle_seed,
+                                           .validation = own.validation}});
+  if (!created) {
+    return failed(created);
+  }
+  *device = handle(*std::move(created));
+  return nullptr;
+}
+
+weir_status* weir_device_create_null(weir_runtime* runtime, const weir_device_options* options,
+                                     weir_device** device) {
+  if (runtime == nullptr || device == nullptr) {
+    return null_argument(__func__);
+  }
+  const weir_device_options own = read_struct(options);
+  Result<Ref<Device>> created =
+      weir::create_null_device({.memory_limit = own.memory_limit,
+                                .participants = own.threads == 0 ? runtime->pool->threads() : own.threads,
+                                .validation = own.validation});
+  if (!created) {
+    return failed(created);
+  }
+  *device = handle(*std::move(created));
+  return nullptr;
+}
+
+weir_device* weir_device_retain(weir_device* device) {
+  return retain(device);
+}
+
+void weir_device_release(weir_device* device) {
+  release(device);
+}
+
+weir_status* weir_device_get_info(const weir_device* device, weir_device_info* info) {
+  if (device == nullptr || info == nullptr) {
+    return null_argument(__func__);
+  }
+  const DeviceInfo& from = object(device)->info();
+  weir_device_info own = read_struct<weir_device_info>(nullptr);
+  own.name = from.name.c_str();
+  own.description = from.description.c_str();
+  own.isa = from.isa.c_str();
+  own.kind = static_cast<weir_device_kind>(from.kind);
+  own.participants = from.participants;
+  own.executes = from.executes;
+  own.unified_memory = from.unified_memory;
+  own.import_host_memory = from.capabilities.import_host_memory;
+  own.inline_execution = from.capabilities.inline_execution;
+  own.host_calls = from.capabilities.host_calls;
+  own.timestamps = from.capabilities.timestamps;
+  own.buffer_alignment = from.buffer_alignment;
+  own.binding_alignment = from.binding_alignment;
+  own.cache_line_bytes = from.cache_line_bytes;
+  own.page_bytes = from.page_bytes;
+  own.memory_bytes = from.memory_bytes;
+  own.max_buffer_bytes = from.limits.buffer_bytes;
+  own.max_constant_bytes = from.limits.constant_bytes;
+  own.max_tiles = from.limits.tiles;
+  own.max_bindings = from.limits.bindings;
+  own.max_slots = from.limits.slots;
+  own.max_participants = from.limits.participants;
+  write_struct(own, info);
+  return nullptr;
+}
+
+bool weir_device_toggle(const weir_device* device, int32_t index, const char** name, const char** description,
+                        bool* on) {
+  if (device == nullptr || index < 0 || static_cast<size_t>(index) >= object(device)->info().toggles.size()) {
+    return false;
+  }
+  const weir::DeviceToggle& toggle = object(device)->info().toggles[static_cast<size_t>(index)];
+  // Toggles are string literals, so these end with a zero.
+  if (name != nullptr) {
+    *name = toggle.name.data();
+  }
+  if (description != nullptr) {
+    *description = toggle.description.data();
+  }
+  if (on != nullptr) {
+    *on = toggle.on;
+  }
+  return true;
+}
+
+weir_status* weir_device_memory(const weir_device* device, weir_category category, int64_t* current,
+                                int64_t* peak) {
+  if (device == nullptr) {
+    return null_argument(__func__);
+  }
+  if (category < WEIR_ALL_CATEGORIES || category > WEIR_OTHER) {
+    return failed(
+        Status(StatusCode::kInvalidArgument,
+               fmt::format("Memory is asked for by category ({}), and the categories are ({} to {}).",
+                           category, int{WEIR_ALL_CATEGORIES}, int{WEIR_OTHER})));
+  }
+  const weir::MemoryAccount& account = object(device)->memory();
+  const weir::MemoryUse use = category == WEIR_ALL_CATEGORIES
+                                  ? account.total()
+                                  : account.use(static_cast<weir::MemoryCategory>(category));
+  if (current != nullptr) {
+    *current = use.current;
+  }
+  if (peak != nullptr) {
+    *peak = use.peak;
+  }
+  return nullptr;
+}
+
+int64_t weir_device_memory_limit(const weir_device* device) {
+  return device == nullptr ? 0 : object(device)->memory().limit();
+}
+
+void weir_device_set_memory_limit(weir_device* device, int64_t bytes) {
+  if (device != nullptr) {
+    object(device)->memory().set_limit(bytes);
+  }
+}
+
+void weir_device_visit_holders(const weir_device* device,
+                               void (*visit)(void* user, const char* label, weir_category category,
+                                             int64_t bytes),
+                               void* user) {
+  if (device == nullptr || visit == nullptr) {
+    return;
+  }
+  for (const weir::MemoryHolder& holder : object(device)->memory().holders()) {
+    visit(user, holder.label.c_str(), static_cast<weir_category>(holder.category), holder.bytes);
+  }
+}
+
+}  // extern "C"
