@@ -43,7 +43,8 @@ int visit(dl_phdr_info* object, size_t, void* data) {
       std::memcpy(&header, notes + offset, sizeof(header));
       const size_t name = offset + sizeof(header);
       const size_t description = name + (header.n_namesz + 3) / 4 * 4;
-      if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 && std::memcmp(notes + name, "GNU", 4) == 0) {
+      if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 &&
+          std::memcmp(notes + name, "GNU", 4) == 0) {
         for (size_t k = 0; k < header.n_descsz; ++k) {
           search.found += fmt::format("{:02x}", notes[description + k]);
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tells one build of Weir from another: the linker's identifier of the library or program that this code is in.
+// What tells one build of Weir from another: the linker's identifier of the library or program that this code
+// is in.
 #pragma once
 
 #include <string>

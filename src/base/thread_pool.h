@@ -37,7 +37,8 @@ class TeamJob {
   virtual int32_t pieces(int32_t stage, int32_t participant) const = 0;
   // `member` < participants tells apart those who run at the same time; 0 is the caller.
   virtual void run_piece(int32_t stage, int32_t participant, int32_t piece, int32_t member) = 0;
-  // All pieces of a stage, by one who is alone, as member 0. Override where that is cheaper than piece by piece.
+  // All pieces of a stage, by one who is alone, as member 0. Override where that is cheaper than piece by
+  // piece.
   virtual void run_stage(int32_t stage) {
     for (int32_t p = 0; p < participants; ++p) {
       const int32_t count = pieces(stage, p);

@@ -40,8 +40,6 @@ int64_t unfused_bound(const Graph& graph) {
   int32_t step = 0;
   for (NodeId id : graph.order()) {
     const Node& node = graph.node(id);
-    const bool view = node.op == Op::kReshape || node.op == Op::kTranspose || node.op == Op::kSlice ||
-                      node.op == Op::kExpand;
     for (ValueId input : node.inputs) {
       if (input != kNoValue && block_of[static_cast<size_t>(input)] >= 0) {
         blocks[static_cast<size_t>(block_of[static_cast<size_t>(input)])].last = step;
@@ -55,7 +53,7 @@ int64_t unfused_bound(const Graph& graph) {
       if (!bytes) {
         return -1;
       }
-      if (view) {
+      if (is_view_op(node.op)) {
         block_of[static_cast<size_t>(output)] = block_of[static_cast<size_t>(node.inputs[0])];
       } else if (!graph.is_output(output)) {
         block_of[static_cast<size_t>(output)] = static_cast<int32_t>(blocks.size());

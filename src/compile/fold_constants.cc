@@ -13,10 +13,6 @@ constexpr int64_t kMaxFoldedBytes = int64_t{64} << 20;
 // Views of constants up to this size are folded too, since packing and kernels like plain constants better.
 constexpr int64_t kMaxCopiedViewBytes = 64 << 10;
 
-bool is_view(Op op) {
-  return op == Op::kReshape || op == Op::kTranspose || op == Op::kSlice || op == Op::kExpand;
-}
-
 bool all_constant(std::span<const Dim> dims) {
   return std::ranges::all_of(dims, [](const Dim& dim) { return dim.is_constant(); });
 }
@@ -77,7 +73,7 @@ bool can_fold(const Graph& graph, const Node& node) {
       continue;
     }
     const std::optional<int64_t> bytes = static_bytes(graph.value(output).type);
-    if (!bytes || *bytes > kMaxFoldedBytes || (is_view(node.op) && *bytes > kMaxCopiedViewBytes)) {
+    if (!bytes || *bytes > kMaxFoldedBytes || (is_view_op(node.op) && *bytes > kMaxCopiedViewBytes)) {
       return false;
     }
   }

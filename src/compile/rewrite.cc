@@ -19,6 +19,10 @@ T read_as(const std::byte* data) {
 
 }  // namespace
 
+bool is_view_op(Op op) {
+  return op == Op::kReshape || op == Op::kTranspose || op == Op::kSlice || op == Op::kExpand;
+}
+
 TensorSpec concrete_spec(const TensorType& type) {
   std::vector<int64_t> shape;
   shape.reserve(type.shape.size());

@@ -11,6 +11,9 @@
 
 namespace weir {
 
+// Operators whose result may be another view of their operand.
+bool is_view_op(Op op);
+
 // The type with numbers, dense in row-major order. Only for static shapes.
 TensorSpec concrete_spec(const TensorType& type);
 

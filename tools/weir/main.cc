@@ -36,19 +36,20 @@ int run_weir(int argc, char** argv) {
   OcrOptions ocr;
   add_command(app, exit_code, "ocr", "Read the text on photos", ocr, add_ocr_options, ocr_command);
   RunOptions run;
-  add_command(app, exit_code, "run", "Run a model once and show what it answers", run, add_run_options, run_command);
+  add_command(app, exit_code, "run", "Run a model once and show what it answers", run, add_run_options,
+              run_command);
   PlanOptions plan;
   add_command(app, exit_code, "plan", "Show the memory that a model takes, without running it", plan,
               add_plan_options, plan_command);
   BenchOptions bench;
-  add_command(app, exit_code, "bench", "Measure how fast a model runs, and what it takes", bench, add_bench_options,
-              bench_command);
+  add_command(app, exit_code, "bench", "Measure how fast a model runs, and what it takes", bench,
+              add_bench_options, bench_command);
   CompileCommandOptions compile;
   add_command(app, exit_code, "compile", "Compile a model to a program file", compile, add_compile_options,
               compile_command);
   InspectOptions inspect;
-  add_command(app, exit_code, "inspect", "Print a model's graph or a program's steps", inspect, add_inspect_options,
-              inspect_command);
+  add_command(app, exit_code, "inspect", "Print a model's graph or a program's steps", inspect,
+              add_inspect_options, inspect_command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version

@@ -115,7 +115,7 @@ TEST(Math, ErrorsAreWithinTheirBounds) {
     float low, high;
     double ulps, absolute;
   } kCases[] = {{0, -86.9f, 88.7f, 1.2, 0}, {1, -86.9f, 90, 2.5, 0}, {2, -12, 12, 6, 0}, {3, -6, 6, 6, 0},
-                {4, -80, 80, 3.5, 0},        {5, -8, 8, 6, 7e-8},     {6, -8, 8, 2, 3e-7}};
+                {4, -80, 80, 3.5, 0},       {5, -8, 8, 6, 7e-8},     {6, -8, 8, 2, 3e-7}};
   for (const Target& target : targets()) {
     for (const auto& c : kCases) {
       const std::vector<float> x = points(c.low, c.high);

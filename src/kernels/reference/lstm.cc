@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // LSTM in either or both directions, with initial states and sequence lengths. A tile is one sequence of the
-// batch in one direction; its state is kept in double precision in scratch. What lies past a sequence's length
-// is zero, and so are the final states of an empty one.
+// batch in one direction; its state is kept in double precision in scratch. What lies past a sequence's
+// length is zero, and so are the final states of an empty one.
 #include <cmath>
 
 #include "kernels/reference/reference.h"

@@ -70,8 +70,8 @@ PlanReport make_report(const Session& session, const Ledger& ledger, const Progr
     report.steps.push_back(std::move(entry));
   }
   for (const NoticeReport& notice : program.notices) {
-    report.notices.push_back({notice.kind == NoticeKind::kCost ? "cost" : "info", notice.what,
-                              notice.bytes, notice.reason});
+    report.notices.push_back(
+        {notice.kind == NoticeKind::kCost ? "cost" : "info", notice.what, notice.bytes, notice.reason});
   }
   return report;
 }
