@@ -51,6 +51,8 @@ HWY_BEFORE_NAMESPACE();
 namespace weir::HWY_NAMESPACE {
 namespace reduce_internal {
 
+#define WEIR_UNROLL _Pragma("GCC unroll 16")
+
 using Tag = hn::ScalableTag<float>;
 using Vector = hn::Vec<Tag>;
 
@@ -97,7 +99,7 @@ HWY_INLINE void reduce_columns(const ReduceConstants& constants, const float* x,
   };
   const Vector start = hn::Set(d, Kind::start());
   Vector total[kVectors];
-  for (int v = 0; v < kVectors; ++v) total[v] = start;
+  WEIR_UNROLL for (int v = 0; v < kVectors; ++v) total[v] = start;
   LoopCursor<1> outer(constants.reduced, 1, 0);
   const int64_t outer_count = constants.reduced.count();
   for (int64_t o = 0; o < outer_count; ++o, outer.next()) {
@@ -106,29 +108,31 @@ HWY_INLINE void reduce_columns(const ReduceConstants& constants, const float* x,
       const int64_t rows = constants.length - first < kReduceBlock ? constants.length - first : kReduceBlock;
       const float* row = block + first * constants.step;
       Vector sums[kRows][kVectors];
-      for (int r = 0; r < kRows; ++r) {
-        for (int v = 0; v < kVectors; ++v) sums[r][v] = start;
+      WEIR_UNROLL for (int r = 0; r < kRows; ++r) {
+        WEIR_UNROLL for (int v = 0; v < kVectors; ++v) sums[r][v] = start;
       }
       int64_t i = 0;
       for (; i + kRows <= rows; i += kRows) {
-        for (int r = 0; r < kRows; ++r, row += constants.step) {
-          for (int v = 0; v < kVectors; ++v) sums[r][v] = Kind::add(sums[r][v], load(row + v * kLanes));
+        WEIR_UNROLL for (int r = 0; r < kRows; ++r, row += constants.step) {
+          WEIR_UNROLL for (int v = 0; v < kVectors; ++v) sums[r][v] =
+              Kind::add(sums[r][v], load(row + v * kLanes));
         }
       }
       for (; i < rows; ++i, row += constants.step) {
-        for (int v = 0; v < kVectors; ++v) sums[0][v] = Kind::add(sums[0][v], load(row + v * kLanes));
+        WEIR_UNROLL for (int v = 0; v < kVectors; ++v) sums[0][v] =
+            Kind::add(sums[0][v], load(row + v * kLanes));
       }
-      for (int v = 0; v < kVectors; ++v) {
-        for (int r = 1; r < kRows; ++r) sums[0][v] = Kind::add(sums[0][v], sums[r][v]);
+      WEIR_UNROLL for (int v = 0; v < kVectors; ++v) {
+        WEIR_UNROLL for (int r = 1; r < kRows; ++r) sums[0][v] = Kind::add(sums[0][v], sums[r][v]);
         total[v] = Kind::add(total[v], sums[0][v]);
       }
     }
   }
   if (constants.kind == ReduceKind::kMean) {
-    for (int v = 0; v < kVectors; ++v) total[v] = hn::Div(total[v], hn::Set(d, scale));
+    WEIR_UNROLL for (int v = 0; v < kVectors; ++v) total[v] = hn::Div(total[v], hn::Set(d, scale));
   }
   if (constants.y_step == 1) {
-    for (int v = 0; v < kVectors; ++v) {
+    WEIR_UNROLL for (int v = 0; v < kVectors; ++v) {
       if constexpr (kPartial) {
         store_n(total[v], d, y, count);
       } else {
@@ -137,7 +141,7 @@ HWY_INLINE void reduce_columns(const ReduceConstants& constants, const float* x,
     }
   } else {
     HWY_ALIGN float lanes[kVectors * kLanes];
-    for (int v = 0; v < kVectors; ++v) hn::Store(total[v], d, lanes + v * kLanes);
+    WEIR_UNROLL for (int v = 0; v < kVectors; ++v) hn::Store(total[v], d, lanes + v * kLanes);
     for (size_t i = 0; i < count; ++i) y[static_cast<int64_t>(i) * constants.y_step] = lanes[i];
   }
 }
@@ -196,12 +200,18 @@ HWY_INLINE float reduce_rows(const ReduceConstants& constants, const float* x) {
       total = Kind::add(total, Kind::add(Kind::add(s0, s1), Kind::add(s2, s3)));
     }
   }
-  HWY_ALIGN float lanes[kLanes];
-  hn::Store(total, d, lanes);
-  for (int64_t half = kLanes / 2; half > 0; half /= 2) {
-    for (int64_t i = 0; i < half; ++i) lanes[i] = Kind::add(lanes[i], lanes[i + half]);
+  float result;
+  if constexpr (Kind::kBlocks) {
+    result = hn::GetLane(hn::SumOfLanes(d, total));
+  } else {
+    HWY_ALIGN float lanes[kLanes];
+    hn::Store(total, d, lanes);
+    for (int64_t half = kLanes / 2; half > 0; half /= 2) {
+      for (int64_t i = 0; i < half; ++i) lanes[i] = Kind::add(lanes[i], lanes[i + half]);
+    }
+    result = lanes[0];
   }
-  return constants.kind == ReduceKind::kMean ? lanes[0] / static_cast<float>(constants.count) : lanes[0];
+  return constants.kind == ReduceKind::kMean ? result / static_cast<float>(constants.count) : result;
 }
 
 template <class Kind>

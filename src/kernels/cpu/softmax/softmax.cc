@@ -41,6 +41,8 @@ HWY_BEFORE_NAMESPACE();
 namespace weir::HWY_NAMESPACE {
 namespace softmax_internal {
 
+#define WEIR_UNROLL _Pragma("GCC unroll 16")
+
 using Tag = hn::ScalableTag<float>;
 using Vector = hn::Vec<Tag>;
 
@@ -114,25 +116,25 @@ HWY_INLINE void columns(const SoftmaxConstants& constants, const float* x, float
   };
   Vector greatest[kVectors];
   Vector sum[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
+  WEIR_UNROLL for (int v = 0; v < kVectors; ++v) {
     greatest[v] = hn::Set(d, -std::numeric_limits<float>::infinity());
     sum[v] = hn::Zero(d);
   }
   for (int64_t i = 0; i < constants.length; ++i) {
-    for (int v = 0; v < kVectors; ++v) {
+    WEIR_UNROLL for (int v = 0; v < kVectors; ++v) {
       greatest[v] = hn::Max(load(x + i * constants.x_step + v * kLanes), greatest[v]);
     }
   }
   for (int64_t i = 0; i < constants.length; ++i) {
-    for (int v = 0; v < kVectors; ++v) {
+    WEIR_UNROLL for (int v = 0; v < kVectors; ++v) {
       const Vector e = exp32(d, hn::Sub(load(x + i * constants.x_step + v * kLanes), greatest[v]));
       store(e, y + i * constants.y_step + v * kLanes);
       sum[v] = hn::Add(sum[v], e);
     }
   }
-  for (int v = 0; v < kVectors; ++v) sum[v] = hn::Div(hn::Set(d, 1.0f), sum[v]);
+  WEIR_UNROLL for (int v = 0; v < kVectors; ++v) sum[v] = hn::Div(hn::Set(d, 1.0f), sum[v]);
   for (int64_t i = 0; i < constants.length; ++i) {
-    for (int v = 0; v < kVectors; ++v) {
+    WEIR_UNROLL for (int v = 0; v < kVectors; ++v) {
       float* to = y + i * constants.y_step + v * kLanes;
       store(hn::Mul(load(to), sum[v]), to);
     }
