@@ -15,6 +15,8 @@
   /* Conv */                            \
   WEIR_EACH(X, kConvFirst)              \
   WEIR_EACH(X, kConvDepthwise)          \
+  WEIR_EACH(X, kConvWinograd4)          \
+  WEIR_EACH(X, kConvWinograd2)          \
   WEIR_EACH(X, kConvGemm)               \
   X(kReferenceConv)                     \
   /* ConvTranspose */                   \

@@ -196,6 +196,41 @@ TEST(Conv, Depthwise) {
   check({.channels = 40, .height = 60, .width = 130, .outputs = 40, .group = 40});
 }
 
+TEST(Conv, Winograd) {
+  Epilogue clip({ElementType::kFloat32});
+  clip.append(ScalarOp::kClip, {0}, -1, 6);
+  Epilogue residual({ElementType::kFloat32, ElementType::kFloat32});
+  residual.append(ScalarOp::kRelu, {residual.append(ScalarOp::kAdd, {1, 0})});
+  Epilogue silu_add({ElementType::kFloat32, ElementType::kFloat32});
+  silu_add.append(ScalarOp::kAdd, {silu_add.append(ScalarOp::kSilu, {0}), 1});
+  // Tiles of 4 × 4, then of 2 × 2.
+  for (const int64_t height : {21, 13}) {
+    for (const int64_t width : {20, 23, 30}) {
+      Case c{.channels = 19, .height = height, .width = width, .outputs = 37};
+      check(c);
+      c.pads = {0, 2, 1, 0};
+      c.input_gap = 5;
+      c.output_gap = 3;
+      c.bias = false;
+      c.epilogue = clip;
+      check(c);
+    }
+    for (const int64_t channels : {16, 32, 70}) {
+      for (const int64_t outputs : {16, 24, 48, 130}) {
+        check({.batch = 2, .channels = channels, .height = height, .width = 21, .outputs = outputs});
+      }
+    }
+    Case c{
+        .batch = 2, .channels = 33, .height = height, .width = 22, .outputs = 50, .extras = {{0, 0, 0, 0}}};
+    c.epilogue = residual;
+    check(c);
+    c.epilogue = silu_add;
+    check(c);
+    c.extras = {{0, 0, 1, 1}};
+    check(c);
+  }
+}
+
 TEST(Conv, ChannelRangesOfWiderTensors) {
   check({.channels = 5, .outputs = 21, .input_gap = 3, .output_gap = 6});
   check({.channels = 5, .outputs = 21, .kernel = {1, 1}, .pads = {}, .input_gap = 3, .output_gap = 6});

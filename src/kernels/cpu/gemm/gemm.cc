@@ -16,5 +16,13 @@ void run_gemm(const CpuInvocation& invocation) {
   GemmDriver(invocation.constants_as<GemmProblem>(), invocation).run();
 }
 
+GemmTileFunction gemm_tile_function_of(int64_t rows, int vectors) {
+  return gemm_tile_function(rows, vectors);
+}
+
+int64_t gemm_tile_rows_of(int vectors) {
+  return gemm_max_rows(vectors);
+}
+
 }  // namespace weir::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

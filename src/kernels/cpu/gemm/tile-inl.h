@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The micro-kernels of gemm/tile.h. A tile is up to kTileRows rows by kTilePanels · 16 columns: 10 × 32 (or 9
+// The micro-kernels of gemm/tile.h. A register tile is 10 × 32 (or 9
 // × 48) with AVX-512, 6 × 16 with AVX2, 4 × 8 (half a panel) with SSE4. More rows would need more general
 // registers than there are for the row pointers: the compiler then keeps some in vector registers, and moving
 // them back costs multiplier slots.
@@ -141,7 +141,7 @@ void gemm_tile(const GemmTile& tile) {
 // The tile function for `rows` (1 … gemm_max_rows(vectors)) and `vectors`.
 inline constexpr int kMaxTileVectors = HWY_TARGET == HWY_AVX3 ? 3 : 2;
 inline constexpr int64_t gemm_max_rows(int vectors) {
-  return HWY_TARGET == HWY_AVX3 ? (vectors == 3 ? 9 : 10) : HWY_TARGET == HWY_AVX2 ? 6 : 4;
+  return HWY_TARGET == HWY_AVX3 ? (vectors == 3 ? 8 : 10) : HWY_TARGET == HWY_AVX2 ? 6 : 4;
 }
 
 template <int kVectors, int... kRowsLessOne>
@@ -152,7 +152,7 @@ inline GemmTileFunction gemm_select(int64_t rows, std::integer_sequence<int, kRo
 
 inline GemmTileFunction gemm_tile_function(int64_t rows, int vectors) {
 #if HWY_TARGET == HWY_AVX3
-  if (vectors == 3) return gemm_select<3>(rows, std::make_integer_sequence<int, 9>());
+  if (vectors == 3) return gemm_select<3>(rows, std::make_integer_sequence<int, 8>());
 #endif
   constexpr int kMost = static_cast<int>(gemm_max_rows(1));
   if (vectors == 2) return gemm_select<2>(rows, std::make_integer_sequence<int, kMost>());
