@@ -43,6 +43,9 @@ class ProgramVerifier {
     WEIR_TRY(ports(p_.outputs, StorageKind::kOutput));
     WEIR_TRY(symbols());
     WEIR_TRY(indices());
+    if (p_.is_static()) {
+      WEIR_TRY(internal::verify_views(p_, values_));
+    }
     WEIR_TRY(internal::verify_steps(p_, values_));
     WEIR_TRY(notices());
     WEIR_TRY(placement_order());

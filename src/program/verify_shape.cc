@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "program/program.h"
 #include "program/refuse.h"
+#include "program/verify_steps.h"
 
 namespace weir {
 namespace {
@@ -152,7 +153,7 @@ std::string named_values(const Program& program, std::span<const int64_t> symbol
 
 }  // namespace
 
-Result<void> verify_shape(const Program& program, std::span<const int64_t> dims) {
+Result<void> internal::verify_views(const Program& program, std::span<const int64_t> dims) {
   if (dims.size() != program.dims.size()) {
     return refuse("There are ({}) values of dimensions, and the program has ({}).", dims.size(),
                   program.dims.size());
@@ -169,6 +170,11 @@ Result<void> verify_shape(const Program& program, std::span<const int64_t> dims)
     WEIR_TRY(check_view(program, program.tensors[i], dims), "while verifying tensor ({}) '{}'", i,
              program.tensors[i].name);
   }
+  return {};
+}
+
+Result<void> verify_shape(const Program& program, std::span<const int64_t> dims) {
+  WEIR_TRY(internal::verify_views(program, dims));
   for (const auto* steps : {&program.prepare_steps, &program.steps}) {
     for (size_t i = 0; i < steps->size(); ++i) {
       const Step& step = (*steps)[i];

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "op/attribute_stream.h"
+#include "op/check_shapes.h"
 #include "program/operands.h"
 #include "program/refuse.h"
 
@@ -66,7 +67,30 @@ class StepVerifier {
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       WEIR_TRY(output(step.outputs[i], number, prepare), "while verifying output ({})", i);
     }
-    return {};
+    return p_.is_static() ? shapes(step, attributes) : Result<void>();
+  }
+
+  Result<void> shapes(const Step& step, const Attributes& attributes) const {
+    const auto specs = [&](const std::vector<int32_t>& positions) {
+      std::vector<TensorSpec> list;
+      for (const int32_t position : positions) {
+        TensorSpec spec = absent_operand();
+        if (position >= 0) {
+          const ProgramTensor& tensor = p_.tensors[static_cast<size_t>(position)];
+          spec.type = tensor.element_type;
+          spec.rank = static_cast<int32_t>(tensor.shape.size());
+          for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
+            spec.shape[axis] = values_[static_cast<size_t>(tensor.shape[axis])];
+            spec.strides[axis] = values_[static_cast<size_t>(tensor.strides[axis])];
+          }
+        }
+        list.push_back(spec);
+      }
+      return list;
+    };
+    const std::vector<TensorSpec> inputs = specs(step.inputs);
+    const std::vector<TensorSpec> outputs = specs(step.outputs);
+    return check_shapes({step.op, &attributes, inputs, outputs});
   }
 
   Result<void> packed(const Step& step) const {

@@ -23,7 +23,12 @@ inline std::optional<int64_t> known_dim(const Program& program, std::span<const 
                                                  : std::nullopt;
 }
 
-// Steps, prepare steps, and that every output is written. All lists that steps point into are verified.
+// The part of verify_shape that looks at storages and tensors, not at steps.
+Result<void> verify_views(const Program& program, std::span<const int64_t> dims);
+
+// Steps, prepare steps, and that every output is written; in a static program also that the shapes of
+// operands fit their operators. All lists that steps point into are verified, in a static program the views
+// too.
 Result<void> verify_steps(const Program& program, std::span<const int64_t> values);
 
 }  // namespace weir::internal

@@ -207,13 +207,15 @@ TEST(Verify, RefusesTensorsThatLie) {
       });
 }
 
-TEST(Verify, CountsElementsNarrowerThanAByte) {
+TEST(VerifyShape, CountsElementsNarrowerThanAByte) {
   Program p = samples::static_program();
   p.tensors[kBiasTensor].element_type = ElementType::kInt4;
   p.tensors[kBiasTensor].shape[0] = add_number(p, 64);
-  EXPECT_TRUE(verify(p));
-  p.tensors[kBiasTensor].shape[0] = add_number(p, 65);
-  const Result<void> verified = verify(p);
+  std::vector<int64_t> values(p.dims.size());
+  ASSERT_TRUE(evaluate(p.dims, {}, values));
+  EXPECT_TRUE(verify_shape(p, values));
+  values.back() = 65;
+  const Result<void> verified = verify_shape(p, values);
   ASSERT_FALSE(verified);
   EXPECT_THAT(verified.error().message(), HasSubstr("to (64) of storage (2), which has (64)"));
 }
@@ -308,6 +310,8 @@ TEST(Verify, RefusesStepsThatLie) {
              p.storages[kB].last_step = 3;
            },
            "Output (1) 'z' lies in storage (7), which no step writes."},
+          {"shapes that do not fit", [](Program& p) { p.tensors[kBiasTensor].shape[0] = add_number(p, 4); },
+           "A Conv takes a bias as long as its channels"},
           {"writes one element again and again",
            [](Program& p) {
              p.tensors[kCTensor].strides[0] = p.tensors[kCTensor].strides[1] = add_number(p, 0);
