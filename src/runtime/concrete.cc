@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "op/check_shapes.h"
 
 namespace weir {
 
@@ -32,6 +33,7 @@ Result<ShapeValues> evaluate_shapes(const Program& program, std::span<const int6
                   a, b);
     }
   }
+  WEIR_TRY(verify_shape(program, values.numbers));
   values.dims.assign(values.numbers.begin(), values.numbers.end());
   return values;
 }
@@ -61,6 +63,7 @@ Result<ConcreteStep> concrete_step(const Program& program, const Step& step, con
   for (int32_t output : step.outputs) {
     concrete.outputs.push_back(spec(output));
   }
+  WEIR_TRY(check_shapes(concrete.op(step.op)), "while preparing step '{}'", step.name);
   return concrete;
 }
 
