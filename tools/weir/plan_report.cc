@@ -125,7 +125,7 @@ std::string plan_text(const PlanReport& report, bool with_steps) {
   text += ledger.to_string() + "\n";
 
   Table bounds({kLeft, kRight, kRight, kLeft});
-  add_bytes(bounds, "model file", report.file_bytes,
+  add_bytes(bounds, "program file", report.file_bytes,
             "resident constants are " + percent(lines.constants, report.file_bytes) + " of it");
   add_bytes(bounds, "sum of all tensors", report.sum_bytes);
   if (report.unfused_bound_bytes >= 0) add_bytes(bounds, "bound without fusion", report.unfused_bound_bytes);

@@ -65,7 +65,7 @@ struct PlanReport {
   int64_t peak_bytes = 0;           // of the arena as placed
   int64_t lower_bound_bytes = 0;    // no placement for this order of steps is smaller
   int64_t unfused_bound_bytes = 0;  // the same for the graph before fusion and in-place; −1 unknown
-  int64_t file_bytes = 0;           // of the model's file
+  int64_t file_bytes = 0;           // of the compiled program's file
   std::vector<Tensor> tensors;
   std::vector<Step> steps;
   std::vector<Notice> notices;
