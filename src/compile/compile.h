@@ -32,6 +32,8 @@ struct CompileOptions {
   bool reference_only = false;
   // Verifies the graph after every pass, not only after the last.
   bool verify_passes = false;
+  // Refuses implementations whose packed weights are much larger than the model's, though they may be faster.
+  bool prefer_memory = false;
   // The arena must not be larger than this many bytes; 0: no limit. Static programs only.
   int64_t memory_limit = 0;
   // Called with the name of each pass and the graph after it (see pass_names()).

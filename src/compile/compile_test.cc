@@ -305,6 +305,32 @@ TEST(Compile, CompilingTwiceGivesTheSameBytes) {
   EXPECT_EQ(*program_image(first->program, first->blocks), *program_image(second->program, second->blocks));
 }
 
+TEST(Compile, PreferringMemoryKeepsWeightsAsLargeAsInTheModel) {
+  const auto network = [] {
+    NetworkBuilder b;
+    const ValueId x = b.input("x", {1, 64, 40, 40});
+    return b.finish({{"y", b.unary(ScalarOp::kRelu, b.conv(b.conv(x, 64, 3, 1), 64, 3, 1))}});
+  };
+  CompileOptions memory;
+  memory.prefer_memory = true;
+  auto fast = compile(network(), {});
+  auto small = compile(network(), memory);
+  ASSERT_TRUE(fast && small);
+  constexpr int64_t kPlainBytes = 2 * 64 * (64 * 9 + 1) * 4;
+  EXPECT_LE(small->program.constant_bytes, kPlainBytes + kPlainBytes / 4);
+  EXPECT_GT(fast->program.constant_bytes, 2 * kPlainBytes);  // transformed for the Cook-Toom method
+  EXPECT_THAT(fast->program.notices,
+              testing::Contains(testing::Field(&ProgramNotice::what, "weights")).Times(2));
+  EXPECT_THAT(small->program.notices,
+              testing::Not(testing::Contains(testing::Field(&ProgramNotice::what, "weights"))));
+  const auto conv = std::ranges::find(small->program.steps, Op::kConv, &Step::op);
+  ASSERT_NE(conv, small->program.steps.end());
+  EXPECT_THAT(conv->refused,
+              testing::Contains(testing::Field(&Refusal::reason, testing::HasSubstr("memory is preferred"))));
+  const std::vector<int64_t> shape = {1, 64, 40, 40};
+  expect_close(run(*load(network(), memory, cpu(1)), shape), run(*load(network(), {}, cpu(1)), shape));
+}
+
 TEST(Compile, AnArenaOverTheLimitSaysByHowMuch) {
   CompileOptions options;
   options.memory_limit = 1000;

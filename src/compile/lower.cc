@@ -73,7 +73,8 @@ Result<void> Lowering::choose(NodeId id) {
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     desc.constant[i] = node.inputs[i] != kNoValue && is_constant(node.inputs[i]);
   }
-  WEIR_ASSIGN(selections_[static_cast<size_t>(id)], select(desc, options_.reference_only));
+  WEIR_ASSIGN(selections_[static_cast<size_t>(id)],
+              select(desc, {options_.reference_only, options_.prefer_memory}));
   return {};
 }
 
@@ -278,6 +279,7 @@ Result<void> Lowering::lower_compute(NodeId id) {
     int32_t operand = view_of_[static_cast<size_t>(node.inputs[i])];
     const auto pack = std::ranges::find(selection.packs, static_cast<int>(i), &PackRequest::input);
     if (pack != selection.packs.end()) {
+      note_growth(node, graph_.desc(id), *pack, selection.first());
       step.packed.push_back({static_cast<int32_t>(i), add_packed(operand, *pack)});
     } else {
       WEIR_ASSIGN(operand, with_layout(node.inputs[i], operand, selection.layouts[i], node));
@@ -303,6 +305,19 @@ Result<void> Lowering::lower_compute(NodeId id) {
   step.selection = std::move(selection);
   (prepared ? lowered_.prepare_steps : lowered_.steps).push_back(std::move(step));
   return {};
+}
+
+void Lowering::note_growth(const Node& node, const OpDesc& desc, const PackRequest& pack,
+                           const Implementation& implementation) {
+  if (!grows(pack, desc)) {
+    return;
+  }
+  const TensorType& plain = *desc.inputs[static_cast<size_t>(pack.input)];
+  const int64_t bytes = byte_size(plain.element_type, plain.element_count().constant());
+  add_notice(NoticeKind::kInfo, "weights",
+             fmt::format("the weights of node '{}' take {} bytes as {} wants them, and {} in the model",
+                         node.name, pack.bytes, implementation.name, bytes),
+             Dim(pack.bytes - bytes));
 }
 
 int32_t Lowering::output_view(ValueId output, LayoutRule rule, const LoweredStep& step, bool prepared) {
@@ -384,7 +399,7 @@ Result<void> Lowering::add_copy(int32_t source, int32_t target, bool prepared, s
   desc.inputs = {&from};
   desc.outputs = {&to};
   desc.constant = {false};
-  WEIR_ASSIGN(copy.selection, select(desc, options_.reference_only));
+  WEIR_ASSIGN(copy.selection, select(desc, {options_.reference_only, options_.prefer_memory}));
   if (!prepared) {
     add_notice(NoticeKind::kCost, "copy", std::move(reason), byte_count(from.element_type, from.shape));
   }

@@ -127,6 +127,9 @@ class Lowering {
 
   Result<void> lower_compute(NodeId id);
 
+  // Lists weights that are larger packed than plain.
+  void note_growth(const Node& node, const OpDesc& desc, const PackRequest& pack,
+                   const Implementation& implementation);
   int32_t output_view(ValueId output, LayoutRule rule, const LoweredStep& step, bool prepared);
 
   // Operands packed with one id from the same bytes are stored once.

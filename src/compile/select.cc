@@ -43,17 +43,32 @@ std::string types_of(const OpDesc& desc) {
 
 }  // namespace
 
-Result<Selection> select(const OpDesc& desc, bool reference_only) {
+bool grows(const PackRequest& pack, const OpDesc& desc) {
+  const TensorType& plain = *desc.inputs[static_cast<size_t>(pack.input)];
+  const int64_t bytes = byte_size(plain.element_type, plain.element_count().constant());
+  // A quarter, and what rounding columns up to a panel takes in small operands.
+  constexpr int64_t kPadding = 64 << 10;
+  return pack.bytes > bytes + bytes / 4 + kPadding;
+}
+
+Result<Selection> select(const OpDesc& desc, const SelectionRules& rules) {
   Selection selection;
   for (const Implementation* candidate : implementations()) {
     if (candidate->op != desc.op) {
       continue;
     }
-    if (reference_only && !candidate->reference) {
+    if (rules.reference_only && !candidate->reference) {
       continue;
     }
     if (const Support support = candidate->supported(desc); !support.ok()) {
       selection.refused.push_back({std::string(candidate->name), std::string(support.reason)});
+      continue;
+    }
+    if (rules.prefer_memory && std::ranges::any_of(packs_of(*candidate, desc), [&](const PackRequest& pack) {
+          return grows(pack, desc);
+        })) {
+      selection.refused.push_back(
+          {std::string(candidate->name), "its weights are larger than the model's, and memory is preferred"});
       continue;
     }
     if (selection.accepted.empty()) {

@@ -21,7 +21,15 @@ struct Selection {
   const Implementation& first() const { return *accepted.front(); }
 };
 
+struct SelectionRules {
+  bool reference_only = false;
+  bool prefer_memory = false;  // weights stay about as large as in the model
+};
+
 // An error where not even the reference runs it.
-Result<Selection> select(const OpDesc& desc, bool reference_only);
+Result<Selection> select(const OpDesc& desc, const SelectionRules& rules);
+
+// Whether the packed form of an operand is more than padding larger than its plain form.
+bool grows(const PackRequest& pack, const OpDesc& desc);
 
 }  // namespace weir

@@ -42,6 +42,7 @@ Result<ModelOptions> model_options(const EngineOptions& options) {
     }
     model.import.shapes.emplace_back(shape.input, std::move(ranges));
   }
+  model.compile.prefer_memory = options.shapes.prefer_memory;
   model.batch_of_one = options.batch_of_one;
   model.compile.materialize_steps = options.materialize_steps;
   model.compile.reference_only = options.runner.reference;

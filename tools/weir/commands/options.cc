@@ -40,6 +40,11 @@ CLI::Option* add_value(CLI::App& command, const std::string& name, Parse parse, 
   return add_parsed(command, name, parse, [&target](T value) { target = std::move(value); }, description);
 }
 
+Result<bool> parse_preference(std::string_view text) {
+  if (text == "speed" || text == "memory") return text == "memory";
+  return fail(StatusCode::kInvalidArgument, "The preference '{}' is neither 'speed' nor 'memory'.", text);
+}
+
 void add_shapes(CLI::App& command, ShapeOptions& options) {
   add_list(command, "--shape", parse_shape, options.shapes,
            "The shape of an input, as in images=1x3x640x640; repeatable")
@@ -47,6 +52,10 @@ void add_shapes(CLI::App& command, ShapeOptions& options) {
   add_list(command, "--dim", parse_dim, options.dims,
            "The value or range of a dimension that the model names, as in batch=4 or seq=1..512; repeatable")
       ->option_text("NAME=V|A..B");
+  add_parsed(
+      command, "--prefer", parse_preference, [&options](bool memory) { options.prefer_memory = memory; },
+      "What to compile for: speed (the default) or memory, which keeps weights as large as in the model")
+      ->option_text("speed|memory");
 }
 
 void add_runner(CLI::App& command, RunnerOptions& runner) {
