@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weir beside onnxruntime in one interleaved run: latency at 1 and 2 threads, as a ratio.
 
-    against_onnxruntime.py --weir build/weir --models DIR [--threads 1,2] [--rounds 5] [--seconds 0.5] [NAME=SHAPES ...]
+    against_onnxruntime.py --weir build/weir --models DIR [--threads 1,2] [--rounds 5] [--seconds 0.5] [NAME ...]
 
 Each round runs onnxruntime, then Weir, for the given time each; the other one is idle meanwhile. A row gives the least
 latency of all rounds and the median of the best round of each, and the ratio Weir / onnxruntime of both (below 1: Weir is
-faster). SHAPES are as for `weir run --shape`: det='x=1x3x736x1280'.
+faster). NAMEs are those of DEFAULT below.
 """
 import argparse
 import json
