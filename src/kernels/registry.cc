@@ -20,6 +20,7 @@
   WEIR_EACH(X, kConvGemm)               \
   X(kReferenceConv)                     \
   /* ConvTranspose */                   \
+  WEIR_EACH(X, kConvTranspose)          \
   X(kReferenceConvTranspose)            \
   /* MatMul */                          \
   WEIR_EACH(X, kMatMulPacked)           \

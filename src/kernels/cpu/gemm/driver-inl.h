@@ -132,10 +132,11 @@ class GemmDriver {
       return reinterpret_cast<float*>(invocation_.bindings[static_cast<size_t>(index)]);
     };
     operands_.a = binding(problem_.a_binding);
-    operands_.b = binding(problem_.b_binding);
+    operands_.b = binding(problem_.b_binding) + problem_.b_begin;
     operands_.bias = problem_.bias_binding < 0 ? nullptr : binding(problem_.bias_binding);
-    operands_.c = binding(problem_.c_binding);
-    for (int e = 0; e < problem_.finish.extra_count; ++e) operands_.extra[e] = binding(kFixedOperands + e);
+    operands_.c = binding(problem_.c_binding) + problem_.c_begin;
+    for (int e = 0; e < problem_.finish.extra_count; ++e)
+      operands_.extra[e] = binding(kFixedOperands + e) + problem_.extra_begin[e];
     for (int i = problem_.batch_axes - 1; i >= 0; --i) {
       const GemmAxis& axis = problem_.batches[i];
       const int64_t index = batch % axis.extent;

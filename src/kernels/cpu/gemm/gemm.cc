@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "kernels/cpu/conv/conv_transpose.h"
 #include "kernels/cpu/gemm/driver-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -14,6 +15,19 @@ namespace weir::HWY_NAMESPACE {
 
 void run_gemm(const CpuInvocation& invocation) {
   GemmDriver(invocation.constants_as<GemmProblem>(), invocation).run();
+}
+
+void run_conv_transpose(const CpuInvocation& invocation) {
+  const auto& transpose = invocation.constants_as<TransposeProblem>();
+  int64_t begin = 0;
+  for (int64_t phase = 0; phase < transpose.phases() && begin < invocation.tile_end; ++phase) {
+    const GemmProblem problem = phase_problem(transpose, phase);
+    CpuInvocation part = invocation;
+    part.tile_begin = HWY_MAX(invocation.tile_begin - begin, int64_t{0});
+    part.tile_end = HWY_MIN(invocation.tile_end - begin, problem.grid());
+    if (part.tile_begin < part.tile_end) GemmDriver(problem, part).run();
+    begin += problem.grid();
+  }
 }
 
 GemmTileFunction gemm_tile_function_of(int64_t rows, int vectors) {

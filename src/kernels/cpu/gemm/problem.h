@@ -74,6 +74,10 @@ struct GemmProblem {
   int32_t b_binding = 1;
   int32_t bias_binding = -1;
   int32_t c_binding = 3;
+  // Where the product begins in its operands, in floats.
+  int64_t b_begin = 0;
+  int64_t c_begin = 0;
+  std::array<int64_t, kMaxExtras> extra_begin{};
 
   // B is a plain matrix, packed by the kernel for each batch; else panels that `pack` wrote.
   bool packs_b = false;
