@@ -17,9 +17,10 @@ constexpr std::string_view kProgramMagic = "WEIRPROG";
 
 // Everything of the options that changes the program.
 std::string options_text(const ModelOptions& options) {
-  std::string text = fmt::format("fuse={} memory={} steps={} reference={} limit={} one={}", options.compile.fuse, options.compile.prefer_memory,
-                                 options.compile.materialize_steps, options.compile.reference_only,
-                                 options.compile.memory_limit, options.batch_of_one);
+  std::string text =
+      fmt::format("fuse={} memory={} steps={} reference={} limit={} one={}", options.compile.fuse,
+                  options.compile.prefer_memory, options.compile.materialize_steps,
+                  options.compile.reference_only, options.compile.memory_limit, options.batch_of_one);
   for (const auto& [name, range] : options.import.dims) {
     text += fmt::format(" dim {}={}..{}", name, range.min, range.max);
   }
