@@ -21,7 +21,9 @@ void add(const CpuInvocation& invocation) {
   auto* c = bound<int32_t>(invocation, 2);
   const int32_t k = invocation.constants_as<AddConstants>().k;
   for (int64_t i = invocation.tile_begin; i < invocation.tile_end; ++i) {
-    c[i] = a[i] + b[i] + k;
+    // As unsigned: sums may wrap.
+    c[i] = static_cast<int32_t>(static_cast<uint32_t>(a[i]) + static_cast<uint32_t>(b[i]) +
+                                static_cast<uint32_t>(k));
   }
 }
 
