@@ -22,4 +22,10 @@ cmake -S . -B build -G Ninja -DWEIR_WARNINGS_AS_ERRORS=ON "${options[@]}" >build
   exit 1
 }
 rm -f build-configure.log
-ninja -C build --quiet "${targets[@]}"
+# On a terminal ninja shows how far it is, in one line.
+quiet=(--quiet)
+if [[ -t 1 ]]; then
+  quiet=()
+fi
+echo "Building (minutes, the first time)"
+ninja -C build "${quiet[@]}" "${targets[@]}"
