@@ -2,7 +2,7 @@
 //
 // Speed of the convolutions and matrix products of known networks, layer by layer, on one thread:
 //
-//   layer_speed [--isa sse4|avx2|avx512] [--rounds N] bench/layers/resnet50.txt …
+//   layer_speed [--isa sse4|avx2|avx512] [--rounds N] [--parts N] bench/layers/resnet50.txt …
 //
 // A round runs all layers of a file once, in order, each with weights of its own and its input where the
 // layer before left its output, so that caches are as warm as in an inference. Times are the least of all
@@ -185,7 +185,8 @@ void prepare(Layer& layer, Isa isa) {
 }
 
 // Runs all `count` instances; the least time of one goes to layer.best.
-double run(Layer& layer, std::array<std::byte*, 2>& activations, std::byte* scratch) {
+// Runs the tiles in `parts` ranges, as so many threads would, one after another: the longest counts.
+double run(Layer& layer, std::array<std::byte*, 2>& activations, std::byte* scratch, int parts) {
   auto* aligned =
       reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(layer.constants.data()) + 63) & ~63ull);
   double seconds = 0;
@@ -196,10 +197,15 @@ double run(Layer& layer, std::array<std::byte*, 2>& activations, std::byte* scra
     invocation.bindings = bindings;
     invocation.constants = aligned;
     invocation.scratch = scratch;
-    invocation.tile_end = layer.tiles;
-    const double start = now();
-    if (layer.tiles > 0) layer.implementation->kernel(invocation);
-    const double elapsed = now() - start;
+    double elapsed = 0;
+    for (int part = 0; part < parts; ++part) {
+      invocation.tile_begin = layer.tiles * part / parts;
+      invocation.tile_end = layer.tiles * (part + 1) / parts;
+      if (invocation.tile_begin == invocation.tile_end) continue;
+      const double start = now();
+      layer.implementation->kernel(invocation);
+      elapsed = std::max(elapsed, now() - start);
+    }
     layer.best = std::min(layer.best, elapsed * static_cast<double>(layer.count));
     seconds += elapsed;
     std::swap(activations[0], activations[1]);
@@ -207,7 +213,7 @@ double run(Layer& layer, std::array<std::byte*, 2>& activations, std::byte* scra
   return seconds;
 }
 
-int speed(const std::vector<std::string>& files, Isa isa, int rounds) {
+int speed(const std::vector<std::string>& files, Isa isa, int rounds, int parts) {
   for (const std::string& file : files) {
     std::ifstream stream(file);
     if (!stream) {
@@ -239,7 +245,7 @@ int speed(const std::vector<std::string>& files, Isa isa, int rounds) {
       peak = std::max(peak, fma_peak(isa));
       double total = 0;
       for (Layer& layer : layers) {
-        const double seconds = run(layer, activations, scratch.get());
+        const double seconds = run(layer, activations, scratch.get(), parts);
         total += seconds;
         // Values stay in range whatever the layers do to them.
         auto* values = reinterpret_cast<float*>(activations[0]);
@@ -276,6 +282,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> files;
   weir::Isa isa = weir::detect_isa();
   int rounds = 20;
+  int parts = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--isa" && i + 1 < argc) {
@@ -285,10 +292,12 @@ int main(int argc, char** argv) {
       }
     } else if (argument == "--rounds" && i + 1 < argc) {
       rounds = std::max(1, std::atoi(argv[++i]));
+    } else if (argument == "--parts" && i + 1 < argc) {
+      parts = std::max(1, std::atoi(argv[++i]));
     } else {
       files.emplace_back(argument);
     }
   }
   _mm_setcsr(_mm_getcsr() | 0x8040);  // denormals are flushed, as on the CPU device
-  return weir::speed(files, isa, rounds);
+  return weir::speed(files, isa, rounds, parts);
 }

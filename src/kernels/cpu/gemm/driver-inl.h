@@ -341,22 +341,28 @@ class GemmDriver {
     GemmRun* runs = tables_.runs + slot * problem_.taps;
     int32_t* run_begin = tables_.run_begin + slot * (problem_.taps + 1);
     int32_t count = 0;
-    for (int64_t tap = 0; tap < problem_.taps; ++tap) {
-      run_begin[tap] = count;
-      const int64_t b_offset = tap * problem_.k * kPanelWidth;
-      if (!problem_.padded) {
-        runs[count++] = {tables_.a + tile.row, problem_.windowed ? tap_offset(tap) : 0, b_offset};
-        continue;
+    tile.run_length = static_cast<int32_t>(problem_.k);
+    if (!problem_.padded) {
+      // As in a regular micro-tile, but for the rows.
+      for (int64_t tap = 0; tap < problem_.taps; ++tap) run_begin[tap] = regular_run_begin_[tap];
+      count = regular_run_begin_[problem_.taps];
+      for (int32_t i = 0; i < count; ++i) {
+        runs[i] = regular_runs_[i];
+        runs[i].rows = tables_.a + tile.row;
       }
-      const float* const* rows = tables_.taps + tap * capacity + tile.row;
-      bool any = false;
-      for (int32_t i = 0; i < tile.rows; ++i) any |= rows[i] != zeros_;
-      if (any) runs[count++] = {rows, 0, b_offset};
+      tile.run_length = regular_run_length_;
+    } else {
+      for (int64_t tap = 0; tap < problem_.taps; ++tap) {
+        run_begin[tap] = count;
+        const float* const* rows = tables_.taps + tap * capacity + tile.row;
+        bool any = false;
+        for (int32_t i = 0; i < tile.rows; ++i) any |= rows[i] != zeros_;
+        if (any) runs[count++] = {rows, 0, tap * problem_.k * kPanelWidth};
+      }
     }
     run_begin[problem_.taps] = count;
     tile.runs = runs;
     tile.run_begin = run_begin;
-    tile.run_length = static_cast<int32_t>(problem_.k);
   }
 
   // Micro-tiles [begin, end), columns [column_begin, column_end): in stretches of columns whose sums stay in
