@@ -56,6 +56,10 @@ struct PoolRange {
 
 inline PoolRange pool_range(const PoolAxis& axis, int64_t output) {
   const int64_t start = output * axis.step - axis.pad_begin;
+  // The common case, without divisions: all taps lie in the input.
+  if (start >= 0 && start + (axis.kernel - 1) * axis.dilation < axis.extent) {
+    return {start, axis.kernel, axis.kernel};
+  }
   const int64_t skipped = start < 0 ? (-start + axis.dilation - 1) / axis.dilation : 0;
   const auto taps_before = [&](int64_t end) {  // taps at positions < end
     if (end <= start) return int64_t{0};
