@@ -212,9 +212,8 @@ Tolerance tolerance_of(const OpCase& test) {
       // whose gates damp them.
       return {2e-5, 1e-5};
     case Op::kElementwise:
-      // A few units in the last place for each approximated function and each of a chain's operations; of
-      // |x|/2 for GELU, where 1 + erf cancels.
-      return {8 * kEpsilon, 32 * kEpsilon};
+      // A few units in the last place for each approximated function and each of a chain's operations.
+      return {4 * kEpsilon, 32 * kEpsilon};
     case Op::kReduce: {
       const auto kind = std::get<ReduceAttributes>(test.attributes).kind;
       if (kind == ReduceKind::kMax || kind == ReduceKind::kMin) {

@@ -198,7 +198,8 @@ ElementwiseConstants make_constants(const ConcreteOp& op) {
   int64_t rows = 1;
   int64_t columns = std::min(width, kTileElements);
   if (transposes) {
-    columns = std::min<int64_t>(width, 32);
+    // Squares, or long strips where there are few rows (an image's colours).
+    columns = std::min(width, std::max<int64_t>(32, kTileElements / std::max<int64_t>(height, 1)));
     rows = std::min(height, kTileElements / columns);
   } else if (width < kTileElements / 4) {
     rows = std::min(height, kTileElements / std::max<int64_t>(width, 1));

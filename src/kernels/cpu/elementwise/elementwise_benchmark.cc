@@ -63,6 +63,18 @@ void scale_channels(benchmark::State& state) {
   run(state, program, {image, TensorSpec::dense(kF32, std::vector<int64_t>{1, channels, 1, 1})}, image);
 }
 
+// (x − mean) · scale of an image of three colours, into or out of channels last.
+void normalize_image(benchmark::State& state, bool from_last) {
+  TileProgram program({kF32, kF32, kF32});
+  program.append(ScalarOp::kMul, {program.append(ScalarOp::kSub, {0, 1}), 2});
+  const int64_t pixels = state.range(0);
+  const TensorSpec row_major = TensorSpec::dense(kF32, std::vector<int64_t>{1, 3, pixels});
+  TensorSpec last = row_major;
+  last.strides = {3 * pixels, 1, 3};
+  const TensorSpec colour = TensorSpec::dense(kF32, std::vector<int64_t>{3, 1});
+  run(state, program, {from_last ? last : row_major, colour, colour}, from_last ? row_major : last);
+}
+
 void exported_gelu(benchmark::State& state) {
   TileProgram program({kF32});
   const int scaled = program.append(ScalarOp::kDiv, {0, program.immediate(1.41421356)});
@@ -85,6 +97,8 @@ BENCHMARK_CAPTURE(one, exp, ScalarOp::kExp)->Arg(100 << 10);
 BENCHMARK_CAPTURE(one, log, ScalarOp::kLog)->Arg(100 << 10);
 BENCHMARK(add)->Arg(1 << 10)->Arg(8 << 10)->Arg(100 << 10)->Arg(4 << 20);
 BENCHMARK(add_relu)->Arg(8 << 10)->Arg(100 << 10)->Arg(4 << 20);
+BENCHMARK_CAPTURE(normalize_image, to_channels_last, false)->Arg(224 * 224);
+BENCHMARK_CAPTURE(normalize_image, from_channels_last, true)->Arg(224 * 224);
 BENCHMARK(exported_gelu)->Arg(100 << 10);
 BENCHMARK(scale_channels)
     ->Args({112 * 112, 16})

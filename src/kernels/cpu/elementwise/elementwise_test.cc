@@ -131,6 +131,9 @@ TEST(Elementwise, BinaryOperationsBroadcast) {
        make_spec(kF32, {2, 45, 6, 7}, last)},
       {make_spec(kF32, {2, 45, 6, 7}, last), make_spec(kF32, {2, 45, 6, 7}, last),
        make_spec(kF32, {2, 45, 6, 7})},
+      // an image's colours, from one order to the other
+      {make_spec(kF32, {1, 3, 40, 51}), make_spec(kF32, {3, 1, 1}), make_spec(kF32, {1, 3, 40, 51}, last)},
+      {make_spec(kF32, {1, 3, 40, 51}, last), make_spec(kF32, {3, 1, 1}), make_spec(kF32, {1, 3, 40, 51})},
       // part of a larger tensor
       {with_gap(make_spec(kF32, {2, 19, 6, 7}, last), 5), make_spec(kF32, {2, 19, 6, 7}, last),
        with_gap(make_spec(kF32, {2, 19, 6, 7}, last), 3)},
