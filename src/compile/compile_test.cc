@@ -331,6 +331,37 @@ TEST(Compile, PreferringMemoryKeepsWeightsAsLargeAsInTheModel) {
   expect_close(run(*load(network(), memory, cpu(1)), shape), run(*load(network(), {}, cpu(1)), shape));
 }
 
+// What a session answers to a program that was changed after it was compiled.
+std::string refusal_of(const std::function<void(Program&)>& change) {
+  auto compiled = compile(convolutional_network(false), {});
+  change(compiled->program);
+  auto image = program_image(compiled->program, compiled->blocks);
+  EXPECT_TRUE(image) << (image ? "" : image.error().to_string());
+  auto kept = std::make_shared<std::vector<std::byte>>(std::move(*image));
+  auto loaded = read_program(*kept, kept);
+  EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error().to_string());
+  auto session = Session::create(std::move(*loaded), cpu(1), {});
+  return session ? "" : session.error().to_string();
+}
+
+Step& packed_step(Program& program) {
+  return *std::ranges::find_if(program.steps, [](const Step& step) { return !step.packed.empty(); });
+}
+
+TEST(Session, RefusesStepsThatTheirImplementationDoesNotTake) {
+  EXPECT_EQ(refusal_of([](Program&) {}), "");
+  EXPECT_THAT(refusal_of([](Program& program) {
+                program.storages[static_cast<size_t>(packed_step(program).packed[0].storage)].pack_id =
+                    "other";
+              }),
+              testing::HasSubstr("is not packed as implementation"));
+  EXPECT_THAT(
+      refusal_of([](Program& program) { packed_step(program).implementations = {"softmax.rows.sse4"}; }),
+      testing::AnyOf(testing::HasSubstr("runs operator Softmax"), testing::HasSubstr("runs on none")));
+  EXPECT_THAT(refusal_of([](Program& program) { packed_step(program).implementations = {"reference.conv"}; }),
+              testing::HasSubstr("packs (0) operands"));
+}
+
 TEST(Compile, AnArenaOverTheLimitSaysByHowMuch) {
   CompileOptions options;
   options.memory_limit = 1000;

@@ -22,32 +22,6 @@ std::vector<int> channels_last_order(int rank) {
   return order;
 }
 
-bool has_strides(std::span<const Dim> shape, std::span<const Dim> strides, std::span<const Dim> wanted) {
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (!shape[i].is_constant(1) && !(strides[i] == wanted[i])) {
-      return false;
-    }
-  }
-  return true;
-}
-
-bool satisfies(LayoutRule rule, std::span<const Dim> shape, std::span<const Dim> strides) {
-  const auto dense_axis = [&](size_t axis) {
-    return shape[axis].is_constant(1) || strides[axis].is_constant(1);
-  };
-  switch (rule) {
-    case LayoutRule::kAny:
-      return std::ranges::all_of(strides, [](const Dim& stride) { return stride.range().min >= 0; });
-    case LayoutRule::kRowMajor:
-      return has_strides(shape, strides, dense_strides(shape));
-    case LayoutRule::kInnerDense:
-      return shape.empty() || dense_axis(shape.size() - 1);
-    case LayoutRule::kChannelsDense:
-      return shape.size() < 2 || dense_axis(1);
-  }
-  return false;
-}
-
 Dim byte_count(ElementType type, std::span<const Dim> shape) {
   return product(shape) * (bit_width(type) / 8);
 }

@@ -14,15 +14,13 @@
 
 #include "compile/lower.h"
 #include "compile/rewrite.h"
+#include "kernels/layout.h"
 
 namespace weir {
 
 // Orders of axes in memory, outermost first.
 std::vector<int> row_major_order(int rank);
 std::vector<int> channels_last_order(int rank);  // axis 1 innermost
-// Whether two lists of strides say the same of every axis that has more than one element.
-bool has_strides(std::span<const Dim> shape, std::span<const Dim> strides, std::span<const Dim> wanted);
-bool satisfies(LayoutRule rule, std::span<const Dim> shape, std::span<const Dim> strides);
 Dim byte_count(ElementType type, std::span<const Dim> shape);
 
 class Lowering {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/checked.h"
+#include "runtime/check_steps.h"
 
 namespace weir {
 namespace {
@@ -36,6 +37,7 @@ Result<Ref<Session>> Session::create(LoadedProgram loaded, Ref<Device> device,
 }
 
 Result<void> Session::choose_kernels(Isa isa) {
+  WEIR_ASSIGN(const StepChecker checker, StepChecker::create(program()));
   const auto choose = [&](std::span<const Step> steps, std::vector<StepKernel>& kernels) -> Result<void> {
     for (const Step& step : steps) {
       const Implementation* found = nullptr;
@@ -53,6 +55,7 @@ Result<void> Session::choose_kernels(Isa isa) {
                     "model again with this build.",
                     step.name, step.implementations.front(), to_string(isa));
       }
+      WEIR_TRY(checker.check(step, *found), "while checking step '{}'", step.name);
       kernels.push_back({found, {}});
     }
     return {};

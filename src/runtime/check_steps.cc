@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/check_steps.h"
+
+#include <algorithm>
+
+#include "kernels/layout.h"
+
+namespace weir {
+
+Result<StepChecker> StepChecker::create(const Program& program) {
+  StepChecker checker(program);
+  SymbolTable symbols;
+  for (const ProgramSymbol& symbol : program.symbols) {
+    symbols.add(symbol.name, symbol.range, symbol.source);
+  }
+  WEIR_ASSIGN(checker.dims_, to_dims(program.dims, symbols));
+  return checker;
+}
+
+TensorType StepChecker::type_of(int32_t tensor) const {
+  const ProgramTensor& source = program_->tensors[static_cast<size_t>(tensor)];
+  TensorType type;
+  type.element_type = source.element_type;
+  for (size_t i = 0; i < source.shape.size(); ++i) {
+    type.shape.push_back(dims_[static_cast<size_t>(source.shape[i])]);
+    type.strides.push_back(dims_[static_cast<size_t>(source.strides[i])]);
+  }
+  return type;
+}
+
+Result<void> StepChecker::check(const Step& step, const Implementation& implementation) const {
+  WEIR_ASSIGN(const Attributes attributes, read_attributes(step.op, step.attributes, dims_));
+  std::vector<TensorType> types;
+  types.reserve(step.inputs.size() + step.outputs.size());  // the description points into it
+  OpDesc desc;
+  desc.op = step.op;
+  desc.attributes = &attributes;
+  const auto describe = [&](int32_t tensor) -> const TensorType* {
+    return tensor < 0 ? nullptr : &types.emplace_back(type_of(tensor));
+  };
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    desc.inputs.push_back(describe(step.inputs[i]));
+    const bool packed =
+        std::ranges::find(step.packed, static_cast<int32_t>(i), &PackedOperand::input) != step.packed.end();
+    if (packed && desc.inputs.back() != nullptr) {
+      types.back().strides.clear();  // those of the model's bytes, which are not in the program
+    }
+    const int32_t storage =
+        step.inputs[i] < 0 ? -1 : program_->tensors[static_cast<size_t>(step.inputs[i])].storage;
+    desc.constant.push_back(
+        packed ||
+        (storage >= 0 && program_->storages[static_cast<size_t>(storage)].kind == StorageKind::kConstant));
+  }
+  for (int32_t output : step.outputs) {
+    desc.outputs.push_back(describe(output));
+  }
+  if (implementation.op != step.op) {
+    return fail(StatusCode::kDataLoss, "Implementation '{}' runs operator {}, and the step is {}.",
+                implementation.name, to_string(implementation.op), to_string(step.op));
+  }
+  if (const Support support = implementation.supported(desc); !support.ok()) {
+    return fail(StatusCode::kDataLoss, "Implementation '{}' refuses the step: {}.", implementation.name,
+                support.reason);
+  }
+  if (implementation.layouts != nullptr) {
+    const std::vector<LayoutRule> rules = implementation.layouts(desc);
+    for (size_t i = 0; i < rules.size(); ++i) {
+      const bool input = i < desc.inputs.size();
+      const TensorType* type = input ? desc.inputs[i] : desc.outputs[i - desc.inputs.size()];
+      const bool packed = input && std::ranges::find(step.packed, static_cast<int32_t>(i),
+                                                     &PackedOperand::input) != step.packed.end();
+      if (type != nullptr && !packed && !satisfies(rules[i], type->shape, type->strides)) {
+        return fail(StatusCode::kDataLoss,
+                    "Operand ({}) lies with strides that implementation '{}' does not take.", i,
+                    implementation.name);
+      }
+    }
+  }
+  return check_packs(step, implementation, desc);
+}
+
+Result<void> StepChecker::check_packs(const Step& step, const Implementation& implementation,
+                                      const OpDesc& desc) const {
+  const std::vector<PackRequest> packs =
+      implementation.pack == nullptr ? std::vector<PackRequest>{} : implementation.pack(desc);
+  if (packs.size() != step.packed.size()) {
+    return fail(StatusCode::kDataLoss,
+                "Implementation '{}' packs ({}) operands, and the step has ({}) packed.", implementation.name,
+                packs.size(), step.packed.size());
+  }
+  for (const PackRequest& pack : packs) {
+    const auto found = std::ranges::find(step.packed, pack.input, &PackedOperand::input);
+    const Storage* storage =
+        found == step.packed.end() ? nullptr : &program_->storages[static_cast<size_t>(found->storage)];
+    if (storage == nullptr || storage->pack_id != pack.id ||
+        !dims_[static_cast<size_t>(storage->bytes)].is_constant(pack.bytes)) {
+      return fail(StatusCode::kDataLoss,
+                  "Operand ({}) is not packed as implementation '{}' wants it ('{}', {} bytes).", pack.input,
+                  implementation.name, pack.id, pack.bytes);
+    }
+  }
+  return {};
+}
+
+}  // namespace weir
