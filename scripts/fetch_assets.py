@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fetches the packages of requirements-assets.txt, whose hashes pip checks, and takes the models and photos out of them.
 
-They land in .cache/models and .cache/photos. Does nothing when all of them are there.
+They land in .cache/models and .cache/photos. Does nothing when they were fetched before.
 """
+import fnmatch
 import pathlib
 import subprocess
 import sys
@@ -14,25 +15,29 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODELS = ROOT / ".cache" / "models"
 PHOTOS = ROOT / ".cache" / "photos"
 
-# From which package (its wheel's name begins so), which file, to which folder.
+# From which package (its wheel's name begins so), which files (a pattern), to which folder.
 FILES = [
     ("rapidocr", "rapidocr/models/PP-OCRv6_det_small.onnx", MODELS),
     ("rapidocr", "rapidocr/models/PP-OCRv6_rec_small.onnx", MODELS),
     ("rapidocr", "rapidocr/models/ch_ppocr_mobile_v2.0_cls_mobile.onnx", MODELS),
     ("faster_whisper", "faster_whisper/assets/silero_vad_v6.onnx", MODELS),
-    ("scikit_image", "skimage/data/page.png", PHOTOS),
-    ("scikit_image", "skimage/data/motorcycle_left.png", PHOTOS),
-    ("scikit_image", "skimage/data/chelsea.png", PHOTOS),
-    ("scikit_image", "skimage/data/coffee.png", PHOTOS),
-    ("scikit_image", "skimage/data/rocket.jpg", PHOTOS),
+    ("scikit_image", "skimage/data/*.png", PHOTOS),
+    ("scikit_image", "skimage/data/*.jpg", PHOTOS),
 ]
+# Written last: says which list of packages and files the folder holds.
+STAMP = ROOT / ".cache" / "assets.stamp"
+
+
+def wanted() -> str:
+    """What STAMP reads when everything is there."""
+    listed = "".join(f"{package} {pattern}\n" for package, pattern, _ in FILES)
+    return (ROOT / "scripts" / "requirements-assets.txt").read_text() + listed
 
 
 def main() -> None:
-    missing = [entry for entry in FILES if not (entry[2] / pathlib.Path(entry[1]).name).exists()]
-    if not missing:
+    if STAMP.exists() and STAMP.read_text() == wanted():
         return
-    print("Fetching", ", ".join(pathlib.Path(name).name for _, name, _ in missing), flush=True)
+    print("Fetching models and photos", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         # The platform is pinned with the hash: the photos are the same in every wheel of that version.
         subprocess.run(
@@ -42,13 +47,16 @@ def main() -> None:
              "--requirement", str(ROOT / "scripts" / "requirements-assets.txt")],
             check=True)
         wheels = list(pathlib.Path(folder).glob("*.whl"))
-        for package, name, target in missing:
+        for package, pattern, target in FILES:
             wheel = next(path for path in wheels if path.name.startswith(package + "-"))
             target.mkdir(parents=True, exist_ok=True)
             with zipfile.ZipFile(wheel) as archive:
-                partial = target / (pathlib.Path(name).name + ".partial")
-                partial.write_bytes(archive.read(name))
-                partial.rename(target / pathlib.Path(name).name)
+                names = fnmatch.filter(archive.namelist(), pattern)
+                if not names:
+                    sys.exit(f"Package '{wheel.name}' holds no file '{pattern}'.")
+                for name in names:
+                    (target / pathlib.Path(name).name).write_bytes(archive.read(name))
+    STAMP.write_text(wanted())
 
 
 main()
