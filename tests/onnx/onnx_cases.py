@@ -27,13 +27,15 @@ DepthToSpace Div Dropout Elu Equal Erf Exp Expand Flatten Floor Gather Gelu Gemm
 GreaterOrEqual HardSigmoid HardSwish Identity LSTM LayerNormalization LeakyRelu Less LessOrEqual Log MatMul Max MaxPool
 Mean Min Mish Mul Neg Not Or PRelu Pad Pow Range Reciprocal ReduceMax ReduceMean ReduceMin ReduceSum Relu Reshape Resize
 Round Shape Sigmoid Size Slice Softmax Softplus Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tanh Transpose
-Unsqueeze Upsample Where Xor""".split())
+Unsqueeze Upsample Where Xor GroupNormalization InstanceNormalization LogSoftmax RMSNormalization ReduceL1 ReduceL2
+ReduceLogSum ReduceLogSumExp ReduceSumSquare Tile""".split())
 
 # Operands that Weir takes as attributes: they stay constants of the model. Position → operand, for each operator.
 ATTRIBUTE_OPERANDS = {
     "Expand": [1], "Reshape": [1], "Resize": [1, 2, 3], "Upsample": [1], "Slice": [1, 2, 3, 4], "Split": [1],
     "Pad": [1, 2, 3], "Squeeze": [1], "Unsqueeze": [1], "ReduceMax": [1], "ReduceMean": [1], "ReduceMin": [1],
-    "ReduceSum": [1], "Range": [0, 1, 2], "ConstantOfShape": [0], "Dropout": [1, 2],
+    "ReduceSum": [1], "ReduceL1": [1], "ReduceL2": [1], "ReduceLogSum": [1], "ReduceLogSumExp": [1],
+    "ReduceSumSquare": [1], "Tile": [1], "Range": [0, 1, 2], "ConstantOfShape": [0], "Dropout": [1, 2],
 }
 
 

@@ -22,32 +22,6 @@ constexpr std::array<NamedReduceKind, 4> kReduceKinds = {{{"ReduceMean", ReduceK
                                                           {"ReduceMax", ReduceKind::kMax},
                                                           {"ReduceMin", ReduceKind::kMin}}};
 
-struct Reduction {
-  std::vector<int64_t> axes;  // sorted; empty: the input as it is
-  bool keep_dims = true;
-};
-
-// Axes were an attribute and became an input: for ReduceSum at 13, for the others at 18.
-Result<Reduction> read_reduction(NodeLowering& node) {
-  Reduction reduction;
-  WEIR_ASSIGN(const int64_t keep_dims, node.integer("keepdims", 1));
-  WEIR_ASSIGN(const int64_t noop, node.integer("noop_with_empty_axes", 0));
-  reduction.keep_dims = keep_dims != 0;
-  std::vector<int64_t> axes;
-  if (node.has(1)) {
-    WEIR_ASSIGN(axes, node.integers(1, "axes"));
-  } else {
-    WEIR_ASSIGN(std::optional<std::vector<int64_t>> declared, node.integers("axes"));
-    axes = std::move(declared).value_or(std::vector<int64_t>());
-  }
-  if (axes.empty() && noop == 0) {
-    axes.resize(static_cast<size_t>(node.rank(0)));
-    std::iota(axes.begin(), axes.end(), 0);
-  }
-  WEIR_ASSIGN(reduction.axes, node.normal_axes(axes, node.rank(0)));
-  return reduction;
-}
-
 Result<void> convert_reduce(NodeLowering& node) {
   WEIR_TRY(node.require_inputs(1, 2));
   WEIR_ASSIGN(Reduction reduction, read_reduction(node));
@@ -259,6 +233,26 @@ constexpr auto kConverters = std::to_array<Converter>({
 });
 
 }  // namespace
+
+Result<Reduction> read_reduction(NodeLowering& node) {
+  Reduction reduction;
+  WEIR_ASSIGN(const int64_t keep_dims, node.integer("keepdims", 1));
+  WEIR_ASSIGN(const int64_t noop, node.integer("noop_with_empty_axes", 0));
+  reduction.keep_dims = keep_dims != 0;
+  std::vector<int64_t> axes;
+  if (node.has(1)) {
+    WEIR_ASSIGN(axes, node.integers(1, "axes"));
+  } else {
+    WEIR_ASSIGN(std::optional<std::vector<int64_t>> declared, node.integers("axes"));
+    axes = std::move(declared).value_or(std::vector<int64_t>());
+  }
+  if (axes.empty() && noop == 0) {
+    axes.resize(static_cast<size_t>(node.rank(0)));
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  WEIR_ASSIGN(reduction.axes, node.normal_axes(axes, node.rank(0)));
+  return reduction;
+}
 
 std::span<const Converter> normalisation_converters() {
   return kConverters;

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "import/onnx/lowering.h"
 
@@ -33,7 +34,16 @@ std::span<const Converter> product_converters();        // MatMul, Gemm, LSTM
 std::span<const Converter> normalisation_converters();  // BatchNormalization, Softmax, reductions, …
 std::span<const Converter> shape_converters();          // Reshape, Transpose, Expand, Shape, Constant, …
 std::span<const Converter> selection_converters();      // Slice, Split, Gather, Concat, Pad
+std::span<const Converter> composed_converters();       // LogSoftmax, Tile, …
 std::span<const Converter> resize_converters();         // Resize, Upsample
+
+// What reductions share: which axes, and whether they stay.
+struct Reduction {
+  std::vector<int64_t> axes;  // sorted; empty: the input as it is
+  bool keep_dims = true;
+};
+// Axes were an attribute and became an input: for ReduceSum at version 13, for the others at 18.
+Result<Reduction> read_reduction(NodeLowering& node);
 
 // The converter of an operator at a version; null where there is none.
 const Converter* find_converter(std::string_view domain, std::string_view op, int64_t version);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/mapped_file.h"
 #include "import/onnx/converters.h"
@@ -51,7 +52,11 @@ class Importer {
       return std::unexpected(unsupported_error());
     }
     std::vector<NamedValue> outputs;
+    std::unordered_set<std::string_view> names;
     for (const onnx::ValueInfoProto& output : proto.output()) {
+      if (!names.insert(output.name()).second) {
+        return fail(StatusCode::kInvalidArgument, "The model has two outputs of name '{}'.", output.name());
+      }
       WEIR_ASSIGN(const ValueId id, lowering.materialise(*lowering.find(output.name())),
                   "while importing output '{}'", output.name());
       outputs.push_back({output.name(), id});

@@ -349,6 +349,9 @@ TEST(ImportTest, ErrorsOfInputsAndInitialisers) {
   ModelBuilder constants = two_inputs({"1"}, {"1"});
   constants.floats("z", {1}, {1}).floats("z", {1}, {2});
   EXPECT_THAT(error_of(constants.import()), HasSubstr("two initialisers of name 'z'"));
+  ModelBuilder outputs = relu_model({"2"});
+  outputs.output("y");
+  EXPECT_THAT(error_of(outputs.import()), HasSubstr("two outputs of name 'y'"));
 }
 
 TEST(ImportTest, HugeShapesAreErrorsOrExpressions) {

@@ -304,7 +304,8 @@ Result<void> NodeLowering::require_same_type(std::span<const size_t> operands) c
 
 Result<void> NodeLowering::require_floating_point(size_t i) const {
   if (!is_floating_point(element_type(i))) {
-    return wrong("Input ({}) has type ({}), and takes a floating-point type.", i, type(i).to_string());
+    return unsupported("Input ({}) has type ({}), and floating-point types are supported.", i,
+                       type(i).to_string());
   }
   return {};
 }
