@@ -43,6 +43,10 @@ Result<Windows> read_windows(NodeLowering& node, std::vector<int64_t> kernel) {
     return node.wrong("Input (0) has type ({}), and takes rank 3 or more.", x.to_string());
   }
   const size_t axes = x.shape.size() - 2;
+  if (!kernel.empty() && kernel.size() != axes) {
+    return node.wrong("Inputs (0) and (1) have types ({}) and ({}), and take one rank.", x.to_string(),
+                      node.type(1).to_string());
+  }
   Windows windows;
   WEIR_ASSIGN(windows.kernel, kernel.empty() ? node.integers("kernel_shape", axes, 0) : std::move(kernel));
   WEIR_ASSIGN(windows.strides, node.integers("strides", axes, 1));

@@ -100,7 +100,7 @@ TEST(ConvTest, RefusesWhatDoesNotFit) {
   };
   const std::vector<std::string> image = {"1", "2", "8", "8"};
   EXPECT_THAT(error(image, {4, 3, 3, 3}, [](auto&) {}), HasSubstr("as many input channels"));
-  EXPECT_THAT(error(image, {4, 2, 3}, [](auto&) {}), HasSubstr("of the same rank"));
+  EXPECT_THAT(error(image, {4, 2, 3}, [](auto&) {}), HasSubstr("take one rank"));
   EXPECT_THAT(error(image, {4, 2, 9, 9}, [](auto&) {}), HasSubstr("at least as large as its kernel"));
   EXPECT_THAT(error(image, {4, 2, 3, 3}, [](auto& n) { set_integers(n, "kernel_shape", {3, 2}); }),
               HasSubstr("differs from the weights"));
@@ -110,6 +110,17 @@ TEST(ConvTest, RefusesWhatDoesNotFit) {
               HasSubstr("A pad is (-1)"));
   EXPECT_THAT(error(image, {4, 2, 3, 3}, [](auto& n) { set_integers(n, "strides", {0, 1}); }),
               HasSubstr("stride or dilation is (0)"));
+}
+
+TEST(ConvTransposeTest, RefusesWeightsOfAnotherRank) {
+  for (const char* auto_pad : {"NOTSET", "SAME_UPPER"}) {
+    EXPECT_THAT(error_of(import_one(13, "ConvTranspose", {"1", "2", "8"}, {"x", "w"},
+                                    [auto_pad](ModelBuilder& model, onnx::NodeProto& node) {
+                                      model.floats("w", {2, 1, 2, 2}, std::vector<float>(8, 1));
+                                      set_text(node, "auto_pad", auto_pad);
+                                    })),
+                HasSubstr("take one rank"));
+  }
 }
 
 TEST(PoolTest, CeilModeNeverBeginsBehindTheInput) {
