@@ -85,6 +85,11 @@ class Queue : public RefCounted {
   // An error when the command buffer is not sealed, of another device, or lacks a binding, or when there are
   // too many events. How the run itself went is told by the events, on_complete and CommandBuffer::wait.
   virtual Result<SubmitAnswer> submit(const SubmitDescriptor& submission) = 0;
+  // Ends a submission of this command buffer that still waits for its events: it fails with kCancelled. What
+  // runs already goes on (CommandBuffer::cancel stops that).
+  virtual void withdraw(CommandBuffer& command_buffer) = 0;
+  // Whether the calling thread is one of the queue's own, which must not drop the last reference to it.
+  virtual bool is_own_thread() const = 0;
   // Until nothing is in flight.
   virtual void wait_idle() = 0;
   virtual QueueStats stats() const = 0;

@@ -293,8 +293,33 @@ TEST_P(Queues, EndingQueueCancelsWhatNobodyWillSignal) {
     const EventPoint signals[] = {{done.get(), 1}};
     must(ending->submit({.waits = waits, .signals = signals}));
   }
-  EXPECT_FAILS(done->wait(1), StatusCode::kCancelled, "Queue 'ending' ended");
+  EXPECT_FAILS(done->wait(1), StatusCode::kCancelled,
+               "A submission to queue 'ending' is cancelled before the events");
   must(never->signal(1));  // and the event has forgotten the queue
+}
+
+TEST_P(Queues, WithdrawnSubmissionEndsWithoutItsEvents) {
+  const Ref<Queue> queue = must(device_->create_queue({.label = "patient"}));
+  const Ref<Buffer> a = filled({1}, "a");
+  const Ref<CommandBuffer> waiting = commands({.label = "waiting"});
+  bump(waiting->encoder(), at(*a), 1);
+  must(waiting->seal());
+  const Ref<Event> never = event("never");
+  const Ref<Event> done = event("done");
+  queue->withdraw(*waiting);  // not in flight: nothing happens
+  const EventPoint waits[] = {{never.get(), 1}};
+  const EventPoint signals[] = {{done.get(), 1}};
+  EXPECT_EQ(must(queue->submit({.command_buffer = waiting.get(), .waits = waits, .signals = signals})),
+            SubmitAnswer::kQueued);
+  queue->withdraw(*waiting);
+  EXPECT_FAILS(
+      waiting->wait(), StatusCode::kCancelled,
+      "A submission to queue 'patient' is cancelled before the events that it waits for are reached");
+  EXPECT_FAILS(done->wait(1), StatusCode::kCancelled, "while waiting for event 'done'");
+  EXPECT_FALSE(queue->is_own_thread());
+  EXPECT_EQ(must(queue->submit({.command_buffer = waiting.get()})),
+            device_->info().capabilities.inline_execution ? SubmitAnswer::kCompleted : SubmitAnswer::kQueued);
+  must(waiting->wait());
 }
 
 TEST_P(Queues, LanesRunCommandBuffersSideBySide) {

@@ -44,19 +44,7 @@ SoftwareQueue::~SoftwareQueue() {
     ending_ = true;
     // What still waits for events would wait for ever if their producers wait for us: it ends as cancelled.
     for (Entry& entry : entries_) {
-      if (entry.state != State::kPending) {
-        continue;
-      }
-      for (Observer& observer : entry.observers) {
-        if (observer.waiting) {
-          const size_t index = static_cast<size_t>(&observer - entry.observers.data());
-          if (entry.waits[index].event->forget(observer)) {
-            observer.waiting = false;
-            --entry.unmet;
-            entry.abandoned = true;
-          }
-        }
-      }
+      abandon(entry);
     }
     work_.notify_all();
     space_.wait(lock, [&] { return stats_.in_flight == 0 && handlers_ == 0; });
@@ -65,6 +53,36 @@ SoftwareQueue::~SoftwareQueue() {
   for (std::thread& lane : lanes_) {
     lane.join();
   }
+}
+
+void SoftwareQueue::abandon(Entry& entry) {
+  if (entry.state != State::kPending) {
+    return;
+  }
+  for (Observer& observer : entry.observers) {
+    if (observer.waiting) {
+      const size_t index = static_cast<size_t>(&observer - entry.observers.data());
+      if (entry.waits[index].event->forget(observer)) {
+        observer.waiting = false;
+        --entry.unmet;
+        entry.abandoned = true;
+      }
+    }
+  }
+}
+
+void SoftwareQueue::withdraw(CommandBuffer& command_buffer) {
+  const std::lock_guard lock(mutex_);
+  for (Entry& entry : entries_) {
+    if (entry.state == State::kPending && entry.commands.get() == &command_buffer) {
+      abandon(entry);
+      work_.notify_one();
+    }
+  }
+}
+
+bool SoftwareQueue::is_own_thread() const {
+  return std::ranges::find(lanes_, std::this_thread::get_id(), &std::thread::get_id) != lanes_.end();
 }
 
 Result<void> SoftwareQueue::check(const SubmitDescriptor& submission) const {
@@ -169,7 +187,8 @@ void SoftwareQueue::execute(Entry& entry) {
     }
   }
   if (result && entry.abandoned) {
-    result = fail(StatusCode::kCancelled, "Queue '{}' ended before the events of a submission were reached.",
+    result = fail(StatusCode::kCancelled,
+                  "A submission to queue '{}' is cancelled before the events that it waits for are reached.",
                   label());
   }
   if (entry.commands) {

@@ -21,6 +21,8 @@ class SoftwareQueue final : public Queue {
 
   Device& device() const override { return *device_; }
   Result<SubmitAnswer> submit(const SubmitDescriptor& submission) override;
+  void withdraw(CommandBuffer& command_buffer) override;
+  bool is_own_thread() const override;
   void wait_idle() override;
   QueueStats stats() const override;
 
@@ -40,7 +42,7 @@ class SoftwareQueue final : public Queue {
   struct Entry {
     State state = State::kFree;  // guarded by mutex_, as `unmet` and `abandoned`
     int32_t unmet = 0;           // waits not reached yet
-    bool abandoned = false;      // the queue ends before its waits were met
+    bool abandoned = false;      // withdrawn before its waits were met
     uint64_t sequence = 0;
     Ref<SoftwareCommandBuffer> commands;
     int32_t wait_count = 0;
@@ -52,8 +54,9 @@ class SoftwareQueue final : public Queue {
   };
 
   Result<void> check(const SubmitDescriptor& submission) const;
-  Entry* free_entry();   // under mutex_; null when the queue is full
-  Entry* ready_entry();  // under mutex_; the oldest whose waits are met
+  Entry* free_entry();         // under mutex_; null when the queue is full
+  Entry* ready_entry();        // under mutex_; the oldest whose waits are met
+  void abandon(Entry& entry);  // under mutex_
   void serve();
   void execute(Entry& entry);
 

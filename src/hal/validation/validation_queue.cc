@@ -100,6 +100,12 @@ void ValidationQueue::completed(void* user, const Status* status) {
   }
 }
 
+void ValidationQueue::withdraw(CommandBuffer& command_buffer) {
+  if (&command_buffer.device() == device_.get()) {
+    inner_->withdraw(static_cast<ValidationCommandBuffer&>(command_buffer).inner());
+  }
+}
+
 QueueStats ValidationQueue::stats() const {
   QueueStats stats = inner_->stats();
   stats.failed += violations_.load();

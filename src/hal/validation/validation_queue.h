@@ -17,6 +17,8 @@ class ValidationQueue final : public Queue {
 
   Device& device() const override { return *device_; }
   Result<SubmitAnswer> submit(const SubmitDescriptor& submission) override;
+  void withdraw(CommandBuffer& command_buffer) override;
+  bool is_own_thread() const override { return inner_->is_own_thread(); }
   void wait_idle() override { inner_->wait_idle(); }
   QueueStats stats() const override;
 
