@@ -7,7 +7,7 @@
 # Layers may only depend on layers that come before them in WEIR_LAYERS: anything else stops the configuration. The
 # include graph is checked against the same list by scripts/check_layers.py.
 
-set(WEIR_LAYERS base shape tensor op plan hal program kernels runtime graph compile import api)
+set(WEIR_LAYERS base shape tensor op plan hal program kernels runtime api_runtime graph compile import api)
 
 set(WEIR_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers)
 if(WEIR_WARNINGS_AS_ERRORS)

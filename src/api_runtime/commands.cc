@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "api/handles.h"
+#include "api_runtime/handles.h"
 
 using namespace weir::api;
 using weir::BufferRange;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C interface: buffers, imports, heaps.
-#include "api/handles.h"
+#include "api_runtime/handles.h"
 
 using namespace weir::api;
 using weir::Buffer;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C interface: statuses, the runtime handle, devices and their memory accounts.
-#include "api/handles.h"
+#include "api_runtime/handles.h"
 #include "hal/cpu/cpu_device.h"
 #include "hal/null/null_device.h"
 
