@@ -2,28 +2,13 @@
 #include <algorithm>
 
 #include "base/checked.h"
-#include "runtime/measure.h"
-#include "runtime/session.h"
+#include "runtime/prepared_shape.h"
 
 namespace weir {
 
-// One shape of the request: what was measured, and the work recorded for it.
-struct Request::PreparedShape {
-  Session::Measured measured;
-  Session::PlannedBytes planned;
-  Ref<CommandBuffer> commands;
-  Ref<Buffer> prepared;  // null where the program has no prepared constants
-  bool prepared_filled = false;
-};
-
 Request::Request(Ref<Session> session) : session_(std::move(session)) {}
 
-Request::~Request() {
-  if (current_ != nullptr) {
-    current_->commands->cancel();
-    (void)current_->commands->wait();
-  }
-}
+Request::~Request() = default;
 
 Result<Ref<Request>> Session::create_request(const RequestOptions& options) {
   Ref<Request> request = Ref<Request>::adopt(new Request(Ref<Session>(this)));
@@ -37,6 +22,11 @@ Result<Ref<Request>> Session::create_request(const RequestOptions& options) {
   request->outputs_.resize(outputs);
   request->bound_outputs_.resize(outputs);
   request->bound_output_offsets_.resize(outputs);
+  request->input_bindings_.resize(inputs);
+  request->output_bindings_.resize(outputs);
+  for (size_t i = 0; i < outputs; ++i) {
+    request->leased_.push_back(make_ref<LeasedOutput>());
+  }
   if (program().is_static()) {
     WEIR_ASSIGN(auto shape, request->build({}), "while preparing a request of '{}'", name_);
     request->shapes_.push_front(std::move(shape));
@@ -45,21 +35,22 @@ Result<Ref<Request>> Session::create_request(const RequestOptions& options) {
   return request;
 }
 
-Result<void> Request::check_idle(std::string_view action) const {
-  if (current_ != nullptr && current_->commands->state() != CommandBufferState::kIdle) {
-    return fail(StatusCode::kFailedPrecondition, "A request of '{}' is busy and cannot {} now.",
-                session_->name(), action);
-  }
-  return {};
-}
-
 Result<void> Request::prepare(std::span<const std::vector<int64_t>> shapes) {
   WEIR_TRY(check_idle("prepare"));
+  if (const int32_t held = leases(); held > 0) {
+    return fail(StatusCode::kFailedPrecondition,
+                "A request of '{}' is busy and cannot prepare now: ({}) leases of its outputs are held.",
+                session_->name(), held);
+  }
+  for (const Ref<LeasedOutput>& output : leased_) {
+    output->buffer = {};
+  }
   WEIR_ASSIGN(std::vector<int64_t> symbols, session_->symbols_of(shapes), "while preparing a request of '{}'",
               session_->name());
   report_ = {};
   if (current_ != nullptr && current_->measured.values.symbols == symbols) {
     report_.cached = true;
+    ran_ = false;
     return {};
   }
   const auto known = std::ranges::find_if(
@@ -69,14 +60,21 @@ Result<void> Request::prepare(std::span<const std::vector<int64_t>> shapes) {
     shapes_.splice(shapes_.begin(), shapes_, known);
   } else {
     WEIR_ASSIGN(auto shape, build(std::move(symbols)), "while preparing a request of '{}'", session_->name());
+    WEIR_TRY(check_bindings(*shape), "while preparing a request of '{}'", session_->name());
     shapes_.push_front(std::move(shape));
   }
+  if (report_.cached) {
+    WEIR_TRY(check_bindings(*shapes_.front()), "while preparing a request of '{}'", session_->name());
+  }
   if (auto made = make_current(*shapes_.front()); !made) {
+    // Some of its memory may be of the new shape already, so the old one is not ready any more either.
+    current_ = nullptr;
     if (!report_.cached) {
       shapes_.pop_front();
     }
     return made;
   }
+  ran_ = false;
   evict();
   return {};
 }
@@ -248,115 +246,6 @@ TensorSpec Request::output_spec(int32_t index) const {
   const Program& program = session_->program();
   const auto tensor = static_cast<size_t>(program.outputs[static_cast<size_t>(index)].tensor);
   return concrete_tensor(program, program.tensors[tensor], current_->measured.values);
-}
-
-Result<TensorView> Request::input(int32_t index) {
-  WEIR_TRY(check_idle("have its inputs written"));
-  if (current_ == nullptr || index < 0 || index >= static_cast<int32_t>(inputs_.size())) {
-    return fail(StatusCode::kFailedPrecondition, "Input ({}) of a request of '{}' is not there: {}.", index,
-                session_->name(),
-                current_ == nullptr ? "no shape is prepared" : "the program has fewer inputs");
-  }
-  WEIR_ASSIGN(const std::span<std::byte> bytes, inputs_[static_cast<size_t>(index)]->contents());
-  return input_spec(index).at(bytes.data());
-}
-
-Result<TensorView> Request::output(int32_t index) {
-  WEIR_TRY(check_idle("have its outputs read"));
-  if (current_ == nullptr || index < 0 || index >= static_cast<int32_t>(outputs_.size())) {
-    return fail(StatusCode::kFailedPrecondition, "Output ({}) of a request of '{}' is not there: {}.", index,
-                session_->name(),
-                current_ == nullptr ? "no shape is prepared" : "the program has fewer outputs");
-  }
-  WEIR_ASSIGN(const std::span<std::byte> bytes, outputs_[static_cast<size_t>(index)]->contents());
-  return output_spec(index).at(bytes.data());
-}
-
-Result<void> Request::bind_port(std::vector<Ref<Buffer>>& bound, std::vector<int64_t>& offsets, int32_t index,
-                                Ref<Buffer> buffer, int64_t offset, int32_t first_slot) {
-  WEIR_TRY(check_idle("be bound"));
-  if (index < 0 || index >= static_cast<int32_t>(bound.size())) {
-    return fail(StatusCode::kOutOfRange, "Position ({}) is not one of the ({}) tensors of '{}'.", index,
-                bound.size(), session_->name());
-  }
-  const auto position = static_cast<size_t>(index);
-  if (current_ != nullptr && buffer) {
-    WEIR_TRY(current_->commands->bind_slot(first_slot + index, *buffer, offset));
-  }
-  bound[position] = std::move(buffer);
-  offsets[position] = bound[position] ? offset : 0;
-  if (current_ != nullptr && !bound[position]) {
-    return bind(*current_);
-  }
-  return {};
-}
-
-Result<void> Request::bind_input(int32_t index, Ref<Buffer> buffer, int64_t offset) {
-  return bind_port(bound_inputs_, bound_input_offsets_, index, std::move(buffer), offset, 0);
-}
-
-Result<void> Request::bind_output(int32_t index, Ref<Buffer> buffer, int64_t offset) {
-  return bind_port(bound_outputs_, bound_output_offsets_, index, std::move(buffer), offset,
-                   slot_layout(session_->program()).outputs);
-}
-
-Result<SubmitAnswer> Request::start(std::span<const EventPoint> waits, std::span<const EventPoint> signals,
-                                    CompletionHandler on_complete) {
-  if (current_ == nullptr) {
-    return fail(StatusCode::kFailedPrecondition, "A request of '{}' starts before a shape is prepared.",
-                session_->name());
-  }
-  SubmitDescriptor submission;
-  submission.command_buffer = current_->commands.get();
-  submission.waits = waits;
-  submission.signals = signals;
-  submission.on_full = OnFull::kWouldBlock;
-  submission.may_run_inline = false;
-  submission.on_complete = on_complete;
-  return session_->queue().submit(submission);
-}
-
-Result<void> Request::wait(std::chrono::nanoseconds timeout) {
-  if (current_ == nullptr) {
-    return fail(StatusCode::kFailedPrecondition, "A request of '{}' waits before a shape is prepared.",
-                session_->name());
-  }
-  return with_step_name(current_->commands->wait(timeout));
-}
-
-void Request::cancel() {
-  if (current_ != nullptr) {
-    current_->commands->cancel();
-  }
-}
-
-Result<void> Request::run() {
-  if (current_ == nullptr) {
-    return fail(StatusCode::kFailedPrecondition, "A request of '{}' runs before a shape is prepared.",
-                session_->name());
-  }
-  SubmitDescriptor submission;
-  submission.command_buffer = current_->commands.get();
-  WEIR_ASSIGN(const SubmitAnswer answer, session_->queue().submit(submission));
-  if (answer == SubmitAnswer::kBusy) {
-    return fail(StatusCode::kFailedPrecondition, "A request of '{}' is busy and cannot run now.",
-                session_->name());
-  }
-  return with_step_name(current_->commands->wait());
-}
-
-Result<void> Request::with_step_name(Result<void> result) const {
-  if (result) {
-    return result;
-  }
-  const StatusRecord& record = current_->commands->status_record();
-  const auto& steps = session_->program().steps;
-  if (record.state.load(std::memory_order_acquire) == 2 && static_cast<size_t>(record.step) < steps.size()) {
-    const Step& step = steps[static_cast<size_t>(record.step)];
-    result.error().add_context(fmt::format("while running step '{}' ({})", step.name, step.origin));
-  }
-  result.error().add_context(fmt::format("while running a request of '{}'", session_->name()));
-  return result;
 }
 
 int64_t Request::arena_bytes() const {

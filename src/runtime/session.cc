@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <thread>
 
 #include "base/checked.h"
 #include "runtime/check_steps.h"
@@ -34,6 +35,12 @@ Result<Ref<Session>> Session::create(LoadedProgram loaded, Ref<Device> device,
   WEIR_TRY(session->choose_kernels(options.isa), "while loading program '{}'", session->name_);
   WEIR_TRY(session->load_constants(), "while loading the constants of '{}'", session->name_);
   return session;
+}
+
+Session::~Session() {
+  if (queue_ && queue_->is_own_thread()) {
+    std::thread([queue = std::move(queue_)]() mutable { queue = {}; }).detach();
+  }
 }
 
 Result<void> Session::choose_kernels(Isa isa) {

@@ -11,13 +11,16 @@
 //   WEIR_TRY(request->run());
 //   WEIR_ASSIGN(TensorView y, request->output(0));           // valid until the next run
 //
-// A Session is immutable and thread-safe; a Request is used by one thread at a time. A request keeps its
-// session alive, a session its device. Between prepare and the end of run nothing is allocated.
+// A Session is immutable and thread-safe; a Request is used by one thread at a time, except for wait and
+// cancel, which any thread may call. A request keeps its session alive, a session its device, and what was
+// started keeps its request until it has ended. Between prepare and the end of run nothing is allocated.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,7 +28,9 @@
 
 #include "hal/device.h"
 #include "program/program_file.h"
+#include "runtime/binding.h"
 #include "runtime/concrete.h"
+#include "runtime/lease.h"
 #include "runtime/recording.h"
 
 namespace weir {
@@ -63,6 +68,9 @@ struct RequestOptions {
 
 class Session : public RefCounted {
  public:
+  // On a thread of its own queue, for example in a completion handler, it leaves the queue's end to another.
+  ~Session() override;
+
   static Result<Ref<Session>> create(LoadedProgram loaded, Ref<Device> device, const SessionOptions& options);
 
   Result<Ref<Request>> create_request(const RequestOptions& options);
@@ -133,9 +141,15 @@ struct PrepareReport {
   int64_t constants_ns = 0;  // prepared constants
 };
 
+// Completed, failed and cancelled say how the last run since prepare went; they take what idle takes.
+enum class RequestState : uint8_t { kUnprepared, kIdle, kQueued, kRunning, kCompleted, kFailed, kCancelled };
+std::string_view to_string(RequestState state);
+
 class Request : public RefCounted {
  public:
   ~Request() override;
+
+  RequestState state() const;
 
   // Makes the request ready for inputs of these shapes, one list an input. A shape that was prepared before
   // is found in the cache. Contents of inputs and outputs are undefined afterwards.
@@ -143,10 +157,15 @@ class Request : public RefCounted {
   bool is_prepared() const { return current_ != nullptr; }
   const PrepareReport& prepare_report() const { return report_; }
 
-  // The request's own input, to write into. Its strides are row-major.
+  // The request's own input, to write into. Its strides are row-major. An error while another tensor is bound
+  // in its place.
   Result<TensorView> input(int32_t index);
-  // The request's own output, valid until the next run, prepare or bind.
+  // The output, valid until the next run, prepare or bind. After a run that failed or was cancelled: its
+  // error.
   Result<TensorView> output(int32_t index);
+  // The same, and until it is given back this request answers `busy` to run, start and prepare.
+  Result<OutputLease> lease_output(int32_t index);
+  int32_t leases() const;
   TensorSpec input_spec(int32_t index) const;
   TensorSpec output_spec(int32_t index) const;
 
@@ -155,12 +174,34 @@ class Request : public RefCounted {
   Result<void> bind_input(int32_t index, Ref<Buffer> buffer, int64_t offset);
   Result<void> bind_output(int32_t index, Ref<Buffer> buffer, int64_t offset);
 
+  // What would become of a tensor of the caller's here; nothing changes.
+  Result<BindingVerdict> input_verdict(int32_t index, const TensorView& tensor) const;
+  Result<BindingVerdict> output_verdict(int32_t index, const TensorView& tensor) const;
+  // Copies the elements into the request's own input, whatever their strides. Ends a binding.
+  Result<BindingVerdict> set_input(int32_t index, const TensorView& from,
+                                   CopyPolicy policy = CopyPolicy::kAllow);
+  // Uses the caller's memory until another is bound, which lives as long: in place where the verdict says so;
+  // else an input is copied when a run starts, and an output once run or wait returns, or before the
+  // completion handler is called. Shapes that are prepared later must fit it. `data` null: the request's own.
+  Result<BindingVerdict> bind_input(int32_t index, const TensorView& tensor,
+                                    CopyPolicy policy = CopyPolicy::kAllow);
+  Result<BindingVerdict> bind_output(int32_t index, const TensorView& tensor,
+                                     CopyPolicy policy = CopyPolicy::kAllow);
+  // How the tensor last came in or goes out: for notices.
+  const BindingVerdict& input_transfer(int32_t index) const;
+  const BindingVerdict& output_transfer(int32_t index) const;
+
   // Runs and waits, on the calling thread where the device can. Error: what went wrong, with the step.
   Result<void> run();
-  // Hands the work to the queue; kBusy and kWouldBlock are answers, not errors.
+  // Hands the work to the queue; kBusy and kWouldBlock are answers, not errors. The handler is called when
+  // the state is set and may start or drop any request. Inputs that are copied are read now, whatever is
+  // waited for.
   Result<SubmitAnswer> start(std::span<const EventPoint> waits = {}, std::span<const EventPoint> signals = {},
                              CompletionHandler on_complete = {});
-  Result<void> wait(std::chrono::nanoseconds timeout = kForever);
+  // The result of the last run. kReached, or kTimedOut while it is under way.
+  Result<EventWait> wait_for(std::chrono::nanoseconds timeout);
+  Result<void> wait();
+  // Ends a run that waits for events, and stops one that is under way before its next step.
   void cancel();
 
   // Lines of this request and its session as planned, and as counted by what allocates. Buffers keep the size
@@ -186,10 +227,41 @@ class Request : public RefCounted {
   Result<void> bind(PreparedShape& shape);
   Result<void> run_prepare_steps(PreparedShape& shape);
   void evict();
-  Result<void> bind_port(std::vector<Ref<Buffer>>& bound, std::vector<int64_t>& offsets, int32_t index,
-                         Ref<Buffer> buffer, int64_t offset, int32_t first_slot);
+  // A tensor of the caller's in the place of an input or output, or the last that was copied into it.
+  struct Binding {
+    TensorView tensor;
+    bool copied = false;  // at every run
+    BindingVerdict verdict;
+  };
+  // Inputs or outputs, with what is bound to them.
+  struct Side {
+    bool output;
+    std::span<const ProgramPort> ports;
+    std::vector<Ref<Buffer>>& own;
+    std::vector<Ref<Buffer>>& bound;
+    std::vector<int64_t>& offsets;
+    std::vector<Binding>& bindings;
+    int32_t first_slot;
+  };
+  Side inputs_side();
+  Side outputs_side();
+  Result<void> bind_buffer(const Side& side, int32_t index, Ref<Buffer> buffer, int64_t offset);
+  Result<BindingVerdict> bind_tensor(const Side& side, int32_t index, const TensorView& tensor,
+                                     CopyPolicy policy);
+  Result<BindingVerdict> verdict(bool output, int32_t index, const TensorView& tensor) const;
+  Result<void> check_index(bool output, int32_t index) const;
+  // Whether everything bound fits this shape, and no output overlaps another binding.
+  Result<void> check_bindings(const PreparedShape& shape);
+  std::string port_name(bool output, int32_t index) const;
+
+  Result<void> copy_bound_inputs();
+  void copy_bound_outputs();
+  // Until what follows the end of a run is done.
+  void await_completion() const;
+  static void completed(void* user, const Status* status);
   Result<void> with_step_name(Result<void> result) const;
   Result<void> check_idle(std::string_view action) const;
+  bool is_idle() const;
 
   Ref<Session> session_;
   RequestOptions options_;
@@ -206,6 +278,15 @@ class Request : public RefCounted {
   std::vector<Ref<Buffer>> bound_outputs_;
   std::vector<int64_t> bound_input_offsets_;
   std::vector<int64_t> bound_output_offsets_;
+  std::vector<Binding> input_bindings_;
+  std::vector<Binding> output_bindings_;
+  std::vector<Ref<LeasedOutput>> leased_;  // one an output
+  bool ran_ = false;                       // since prepare
+
+  mutable std::mutex completion_mutex_;  // guards the two below
+  mutable std::condition_variable completion_;
+  CompletionHandler on_complete_;  // of the run under way
+  bool completing_ = false;        // `completed` is still to come
 };
 
 }  // namespace weir

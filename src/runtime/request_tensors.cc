@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tensors of a request: its own inputs and outputs, arrays handed over, the caller's memory in their
+// place, and leases.
+#include <algorithm>
+
+#include "runtime/prepared_shape.h"
+#include "tensor/strided_copy.h"
+
+namespace weir {
+
+Request::Side Request::inputs_side() {
+  return {false, session_->program().inputs, inputs_, bound_inputs_, bound_input_offsets_, input_bindings_,
+          0};
+}
+
+Request::Side Request::outputs_side() {
+  return {true,
+          session_->program().outputs,
+          outputs_,
+          bound_outputs_,
+          bound_output_offsets_,
+          output_bindings_,
+          slot_layout(session_->program()).outputs};
+}
+
+std::string Request::port_name(bool output, int32_t index) const {
+  const auto& ports = output ? session_->program().outputs : session_->program().inputs;
+  return fmt::format("{} '{}' of '{}'", output ? "output" : "input", ports[static_cast<size_t>(index)].name,
+                     session_->name());
+}
+
+Result<void> Request::check_index(bool output, int32_t index) const {
+  const size_t count = output ? outputs_.size() : inputs_.size();
+  if (index < 0 || static_cast<size_t>(index) >= count) {
+    return fail(StatusCode::kOutOfRange, "Position ({}) is not one of the ({}) {} of '{}'.", index, count,
+                output ? "outputs" : "inputs", session_->name());
+  }
+  return {};
+}
+
+Result<TensorView> Request::input(int32_t index) {
+  WEIR_TRY(check_idle("have its inputs written"));
+  WEIR_TRY(check_index(false, index));
+  if (current_ == nullptr) {
+    return fail(StatusCode::kFailedPrecondition, "No shape is prepared yet for {}.", port_name(false, index));
+  }
+  const auto position = static_cast<size_t>(index);
+  if (bound_inputs_[position] || input_bindings_[position].copied) {
+    return fail(StatusCode::kFailedPrecondition,
+                "Other memory is bound in the place of {}, so what is written to its own would not be read.",
+                port_name(false, index));
+  }
+  WEIR_ASSIGN(const std::span<std::byte> bytes, inputs_[position]->contents());
+  return input_spec(index).at(bytes.data());
+}
+
+Result<TensorView> Request::output(int32_t index) {
+  WEIR_TRY(check_idle("have its outputs read"));
+  WEIR_TRY(check_index(true, index));
+  if (current_ == nullptr) {
+    return fail(StatusCode::kFailedPrecondition, "No shape is prepared yet for {}.", port_name(true, index));
+  }
+  if (ran_) {
+    WEIR_TRY(with_step_name(current_->commands->wait(std::chrono::nanoseconds(0))), "while reading {}",
+             port_name(true, index));
+  }
+  const auto position = static_cast<size_t>(index);
+  const Ref<Buffer>& bound = bound_outputs_[position];
+  WEIR_ASSIGN(const std::span<std::byte> bytes, (bound ? bound : outputs_[position])->contents());
+  return output_spec(index).at(bytes.data() + bound_output_offsets_[position]);
+}
+
+Result<OutputLease> Request::lease_output(int32_t index) {
+  WEIR_ASSIGN(const TensorView tensor, output(index));
+  const auto position = static_cast<size_t>(index);
+  LeasedOutput& output = *leased_[position];
+  // While a lease is held nothing changes here, so another thread that holds one may read.
+  if (output.held.load(std::memory_order_acquire) == 0) {
+    output.tensor = tensor;
+    output.buffer = bound_outputs_[position] ? bound_outputs_[position] : outputs_[position];
+  }
+  return OutputLease(output.take());
+}
+
+int32_t Request::leases() const {
+  int32_t held = 0;
+  for (const Ref<LeasedOutput>& output : leased_) {
+    held += output->held.load(std::memory_order_acquire);
+  }
+  return held;
+}
+
+const BindingVerdict& Request::input_transfer(int32_t index) const {
+  return input_bindings_[static_cast<size_t>(index)].verdict;
+}
+
+const BindingVerdict& Request::output_transfer(int32_t index) const {
+  return output_bindings_[static_cast<size_t>(index)].verdict;
+}
+
+Result<BindingVerdict> Request::verdict(bool output, int32_t index, const TensorView& tensor) const {
+  WEIR_TRY(check_index(output, index));
+  if (current_ == nullptr) {
+    return fail(StatusCode::kFailedPrecondition, "No shape is prepared yet for {}.",
+                port_name(output, index));
+  }
+  if (tensor.data == nullptr && tensor.element_count() > 0) {
+    return fail(StatusCode::kInvalidArgument, "A tensor given as {} has elements and no memory.",
+                port_name(output, index));
+  }
+  return binding_verdict(session_->device(), output ? output_spec(index) : input_spec(index), tensor,
+                         output ? TensorUse::kWrite : TensorUse::kRead);
+}
+
+Result<BindingVerdict> Request::input_verdict(int32_t index, const TensorView& tensor) const {
+  return verdict(false, index, tensor);
+}
+
+Result<BindingVerdict> Request::output_verdict(int32_t index, const TensorView& tensor) const {
+  return verdict(true, index, tensor);
+}
+
+Result<BindingVerdict> Request::set_input(int32_t index, const TensorView& from, CopyPolicy policy) {
+  WEIR_TRY(check_idle("have its inputs written"));
+  WEIR_ASSIGN(BindingVerdict given, verdict(false, index, from));
+  if (given.answer != BindingAnswer::kRefused) {
+    given.answer = BindingAnswer::kCopied;
+    given.copied_bytes = byte_size(from.type, from.element_count());
+    given.reasons |= kReasonLent;
+  }
+  WEIR_TRY(check_verdict(given, policy, input_spec(index), from, port_name(false, index)));
+  const auto position = static_cast<size_t>(index);
+  if (bound_inputs_[position] || input_bindings_[position].copied) {
+    WEIR_TRY(bind_buffer(inputs_side(), index, {}, 0));
+  }
+  WEIR_ASSIGN(const std::span<std::byte> bytes, inputs_[position]->contents());
+  copy_elements(from, input_spec(index).at(bytes.data()));
+  input_bindings_[position].verdict = given;
+  return given;
+}
+
+Result<void> Request::bind_buffer(const Side& side, int32_t index, Ref<Buffer> buffer, int64_t offset) {
+  WEIR_TRY(check_idle("be bound"));
+  WEIR_TRY(check_index(side.output, index));
+  const auto position = static_cast<size_t>(index);
+  if (!buffer) {
+    offset = 0;
+  }
+  std::swap(side.bound[position], buffer);
+  std::swap(side.offsets[position], offset);
+  const Binding before = std::exchange(side.bindings[position], {});
+  if (current_ == nullptr) {
+    return {};
+  }
+  Result<void> bound = check_bindings(*current_);
+  if (bound) {
+    Buffer& now = side.bound[position] ? *side.bound[position] : *side.own[position];
+    bound = current_->commands->bind_slot(side.first_slot + index, now, side.offsets[position]);
+  }
+  if (!bound) {  // as it was
+    side.bound[position] = std::move(buffer);
+    side.offsets[position] = offset;
+    side.bindings[position] = before;
+  } else if (side.output && leased_[position]->held.load(std::memory_order_acquire) == 0) {
+    leased_[position]->buffer = {};
+  }
+  return bound;
+}
+
+Result<void> Request::bind_input(int32_t index, Ref<Buffer> buffer, int64_t offset) {
+  return bind_buffer(inputs_side(), index, std::move(buffer), offset);
+}
+
+Result<void> Request::bind_output(int32_t index, Ref<Buffer> buffer, int64_t offset) {
+  return bind_buffer(outputs_side(), index, std::move(buffer), offset);
+}
+
+Result<BindingVerdict> Request::bind_tensor(const Side& side, int32_t index, const TensorView& tensor,
+                                            CopyPolicy policy) {
+  WEIR_TRY(check_idle("be bound"));
+  WEIR_TRY(check_index(side.output, index));
+  if (tensor.data == nullptr && tensor.rank == 0) {
+    WEIR_TRY(bind_buffer(side, index, {}, 0));
+    return BindingVerdict{};
+  }
+  const auto position = static_cast<size_t>(index);
+  WEIR_ASSIGN(const BindingVerdict given, verdict(side.output, index, tensor));
+  const TensorSpec wanted = side.output ? output_spec(index) : input_spec(index);
+  const std::string what = port_name(side.output, index);
+  WEIR_TRY(check_verdict(given, policy, wanted, tensor, what));
+  Ref<Buffer> buffer;
+  if (given.answer == BindingAnswer::kInPlace && wanted.element_count() > 0) {
+    ImportDescriptor import;
+    import.pointer = tensor.data;
+    import.size = wanted.extent_bytes();
+    import.read_only = !side.output;
+    import.label = side.ports[position].name;
+    WEIR_ASSIGN(buffer, session_->device().import_buffer(import), "while binding {}", what);
+  }
+  WEIR_TRY(bind_buffer(side, index, std::move(buffer), 0), "while binding {}", what);
+  side.bindings[position] = {tensor, given.answer == BindingAnswer::kCopied, given};
+  return given;
+}
+
+Result<BindingVerdict> Request::bind_input(int32_t index, const TensorView& tensor, CopyPolicy policy) {
+  return bind_tensor(inputs_side(), index, tensor, policy);
+}
+
+Result<BindingVerdict> Request::bind_output(int32_t index, const TensorView& tensor, CopyPolicy policy) {
+  return bind_tensor(outputs_side(), index, tensor, policy);
+}
+
+Result<void> Request::check_bindings(const PreparedShape& shape) {
+  struct Place {
+    const std::byte* begin;
+    int64_t bytes;
+    bool output;
+    int32_t index;
+  };
+  std::vector<Place> places;
+  const Program& program = session_->program();
+  for (const Side& side : {inputs_side(), outputs_side()}) {
+    for (size_t i = 0; i < side.ports.size(); ++i) {
+      const auto index = static_cast<int32_t>(i);
+      const Binding& binding = side.bindings[i];
+      const TensorSpec wanted = concrete_tensor(
+          program, program.tensors[static_cast<size_t>(side.ports[i].tensor)], shape.measured.values);
+      if (binding.tensor.data != nullptr &&
+          !std::equal(wanted.shape.begin(), wanted.shape.begin() + wanted.rank,
+                      binding.tensor.shape.begin())) {
+        return fail(StatusCode::kFailedPrecondition,
+                    "A tensor ({}) is bound as {}, and this shape takes ({}); bind another, or none.",
+                    spec_of(binding.tensor).to_string(), port_name(side.output, index), wanted.to_string());
+      }
+      if (!side.bound[i]) {
+        continue;
+      }
+      const int64_t bytes = wanted.extent_bytes();
+      const Buffer& buffer = *side.bound[i];
+      if (side.offsets[i] < 0 || side.offsets[i] > buffer.size() || bytes > buffer.size() - side.offsets[i]) {
+        return fail(StatusCode::kOutOfRange,
+                    "Buffer '{}' has ({}) bytes, and as {} it needs ({}) from offset ({}).", buffer.label(),
+                    buffer.size(), port_name(side.output, index), bytes, side.offsets[i]);
+      }
+      if (const std::byte* begin = buffer.device_bytes()) {
+        places.push_back({begin + side.offsets[i], bytes, side.output, index});
+      }
+    }
+  }
+  for (size_t a = 0; a < places.size(); ++a) {
+    for (size_t b = a + 1; b < places.size(); ++b) {
+      const bool apart = places[a].begin + places[a].bytes <= places[b].begin ||
+                         places[b].begin + places[b].bytes <= places[a].begin;
+      if (!apart && (places[a].output || places[b].output)) {
+        return fail(StatusCode::kInvalidArgument, "The memory bound as {} overlaps the memory bound as {}.",
+                    port_name(places[b].output, places[b].index),
+                    port_name(places[a].output, places[a].index));
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace weir
