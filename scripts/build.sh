@@ -17,6 +17,8 @@ while (($#)); do
     shift
   fi
 done
+# Lets clones in different folders share what they have compiled.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 cmake -S . -B build -G Ninja -DWEIR_WARNINGS_AS_ERRORS=ON "${options[@]}" >build-configure.log || {
   cat build-configure.log
   exit 1
