@@ -102,6 +102,7 @@ class BenchmarkStep {
   }
 
   int64_t bytes() const { return bytes_; }
+  Isa isa() const { return implementation_->isa; }
 
  private:
   std::byte* allocate(int64_t bytes) {

@@ -112,7 +112,7 @@ class WinogradDriver {
       int64_t vectors = 0;
       for (int64_t column = begin; column < end; column += vectors * kWinogradLanes) {
         const int64_t left = (end - column + kWinogradLanes - 1) / kWinogradLanes;
-        vectors = HWY_TARGET == HWY_AVX3 && left == 3 ? 3 : HWY_MIN(left, int64_t{2});
+        vectors = gemm_next_vectors_of(left);
         const int64_t columns = HWY_MIN(end - column, vectors * kWinogradLanes);
         multiply(column, static_cast<int>(vectors));
         for (int64_t i = 0; i < count_; ++i) transform_output(i, column, columns);

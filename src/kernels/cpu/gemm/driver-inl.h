@@ -396,9 +396,7 @@ class GemmDriver {
         tile.accumulate = !first;
         int vectors = 0;
         for (int64_t v = 0; v < vector_end; v += vectors) {
-          vectors = kMaxTileVectors == 3 && vector_end - v == 3
-                        ? 3
-                        : static_cast<int>(HWY_MIN(vector_end - v, int64_t{2}));
+          vectors = gemm_next_vectors(vector_end - v);
           const int64_t column = column_begin + v * kLanes;
           tile.column = column;
           tile.columns = HWY_MIN(column_end - column, vectors * kLanes);
@@ -439,10 +437,7 @@ class GemmDriver {
       // Each micro-tile fetches its share, a line a step and panel being all of it.
       tile.prefetch_lines = (16 + tiles - 1) / tiles;
       const int64_t share = tile.run_count * ((tile.run_length + 15) / 16) * tile.prefetch_lines * 16;
-      tile.prefetch[0] = reinterpret_cast<const char*>(ahead + t * share);
-      tile.prefetch[1] = vectors * kLanes > kPanelWidth
-                             ? reinterpret_cast<const char*>(ahead + problem_.panel_stride + t * share)
-                             : tile.prefetch[0];
+      tile.prefetch = reinterpret_cast<const char*>(ahead + t * share);
     }
     const Finish& finish = problem_.finish;
     // The first pass over K takes the residual in, so that it may lie where the sums are kept between passes.

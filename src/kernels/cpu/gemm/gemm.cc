@@ -38,5 +38,9 @@ int64_t gemm_tile_rows_of(int vectors) {
   return gemm_max_rows(vectors);
 }
 
+int gemm_next_vectors_of(int64_t left) {
+  return gemm_next_vectors(left);
+}
+
 }  // namespace weir::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -14,17 +14,20 @@ void run_gemm(const CpuInvocation& invocation);
 void run_conv_transpose(const CpuInvocation& invocation);
 GemmTileFunction gemm_tile_function_of(int64_t rows, int vectors);
 int64_t gemm_tile_rows_of(int vectors);
+int gemm_next_vectors_of(int64_t left);
 }  // namespace N_SSE4
 namespace N_AVX2 {
 void run_gemm(const CpuInvocation& invocation);
 void run_conv_transpose(const CpuInvocation& invocation);
 GemmTileFunction gemm_tile_function_of(int64_t rows, int vectors);
 int64_t gemm_tile_rows_of(int vectors);
+int gemm_next_vectors_of(int64_t left);
 }  // namespace N_AVX2
 namespace N_AVX3 {
 void run_gemm(const CpuInvocation& invocation);
 void run_conv_transpose(const CpuInvocation& invocation);
 GemmTileFunction gemm_tile_function_of(int64_t rows, int vectors);
 int64_t gemm_tile_rows_of(int vectors);
+int gemm_next_vectors_of(int64_t left);
 }  // namespace N_AVX3
 }  // namespace weir

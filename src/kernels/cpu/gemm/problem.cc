@@ -67,7 +67,7 @@ int64_t gemm_tile_rows(Isa isa, int64_t columns) {
   switch (isa) {
     case Isa::kAvx512: {
       const int64_t panels = ceil_div(columns, kPanelWidth);
-      return panels >= 3 && panels % 2 == 1 ? 8 : 10;
+      return panels == 3 || panels >= 5 ? 8 : 10;
     }
     case Isa::kAvx2:
       return 6;
@@ -107,10 +107,9 @@ void finish_problem(GemmProblem& problem, Isa isa) {
   // Sums that wait for the next K block stay in the second-level cache.
   const bool one_block = k_blocks == 1 && problem.tap_block >= problem.taps;
   const int64_t block_rows = std::min(problem.block_tiles, problem.tile_count) * problem.tile_rows;
-  const int64_t pass =
-      kWaitingBytes / (block_rows * int64_t{sizeof(float)}) / (2 * kPanelWidth) * (2 * kPanelWidth);
-  problem.column_pass = one_block ? align_up(problem.columns, 2 * kPanelWidth) + 2 * kPanelWidth
-                                  : std::max<int64_t>(pass, 4 * kPanelWidth);
+  const int64_t pass = kWaitingBytes / (block_rows * int64_t{sizeof(float)}) / kWidestTile * kWidestTile;
+  problem.column_pass =
+      one_block ? align_up(problem.columns, kPanelWidth) : std::max<int64_t>(pass, 2 * kWidestTile);
 
   const int64_t panels = ceil_div(problem.columns, kPanelWidth);
   const int64_t b_bytes = panels * problem.panel_stride * int64_t{sizeof(float)};
@@ -125,7 +124,9 @@ void finish_problem(GemmProblem& problem, Isa isa) {
                             static_cast<double>(problem.k * problem.taps) * static_cast<double>(batches);
   const int64_t worth = static_cast<int64_t>(std::min(operations / kLeastOperations, double{kGridTiles}));
   const int64_t wanted = ceil_div(std::clamp<int64_t>(worth, 1, kGridTiles), batches);
-  const int64_t groups = std::max<int64_t>(1, panels / 2);
+  // In units of the register tile's columns; what is left over joins the last block.
+  const int64_t unit = panels >= 5 ? 3 : 2;
+  const int64_t groups = std::max<int64_t>(1, panels / unit);
   int64_t row_blocks = 1;
   int64_t column_blocks = 1;
   if (b_bytes > a_bytes) {
@@ -137,9 +138,9 @@ void finish_problem(GemmProblem& problem, Isa isa) {
   }
   problem.row_block = ceil_div(problem.tile_count, row_blocks);
   problem.row_blocks = ceil_div(problem.tile_count, problem.row_block);
-  problem.column_block = ceil_div(groups, column_blocks) * 2 * kPanelWidth;
-  // An odd panel left over joins the last block.
-  problem.column_blocks = std::max<int64_t>(1, ceil_div(groups * 2 * kPanelWidth, problem.column_block));
+  const int64_t block_groups = ceil_div(groups, column_blocks);
+  problem.column_block = block_groups * unit * kPanelWidth;
+  problem.column_blocks = std::max<int64_t>(1, ceil_div(groups, block_groups));
 
   int64_t offset = 0;
   const auto reserve = [&offset](int64_t bytes) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The micro-kernels of gemm/tile.h. A register tile is 10 × 32 (or 9
-// × 48) with AVX-512, 6 × 16 with AVX2, 4 × 8 (half a panel) with SSE4. More rows would need more general
-// registers than there are for the row pointers: the compiler then keeps some in vector registers, and moving
-// them back costs multiplier slots.
+// The micro-kernels of gemm/tile.h. A register tile is 8 × 48 or 10 × 32 with AVX-512, 6 × 16 with AVX2, 4 ×
+// 8 (half a panel) with SSE4. More rows would need more general registers than there are for the row
+// pointers: the compiler then keeps some in vector registers, and moving them back costs multiplier slots.
 //
 //   GemmTileFunction f = gemm_tile_function(rows, vectors);
 #include "kernels/cpu/math-inl.h"
@@ -31,15 +30,20 @@ HWY_INLINE const float* gemm_vector_address(const float* b, int64_t panel_stride
   return b + (j * kLanes / kPanelWidth) * panel_stride + j * kLanes % kPanelWidth;
 }
 
+// What lives outside the innermost loop is kept in memory, not in registers: the compiler would move it to
+// vector registers and spill sums instead.
+#define WEIR_FORGET() asm volatile("" : : : "memory")
+
 template <int kRows, int kVectors>
 HWY_INLINE void gemm_runs(const GemmTile& tile, GemmVector (&sum)[kRows][kVectors]) {
   const GemmTag d;
-  const int64_t stride = tile.panel_stride;
-  const char* ahead0 = tile.prefetch[0];
-  const char* ahead1 = tile.prefetch[1];
+  constexpr int kPanels = static_cast<int>((kVectors * kLanes + kPanelWidth - 1) / kPanelWidth);
+  const char* ahead[1] = {tile.prefetch};
+  asm volatile("" : : "r"(ahead) : "memory");
   for (int64_t r = 0; r < tile.run_count; ++r) {
     const GemmRun& run = tile.runs[r];
     const int64_t length = tile.run_length * int64_t{sizeof(float)};
+    const int64_t stride = tile.panel_stride;
     const float* b = tile.b + run.b_offset + tile.k_offset * kPanelWidth;
     // The rows' ends, so that one index counts up to zero for all of them.
     const char* rows[kRows];
@@ -59,10 +63,10 @@ HWY_INLINE void gemm_runs(const GemmTile& tile, GemmVector (&sum)[kRows][kVector
     do {
       const int64_t end = HWY_MIN(k + int64_t{16 * sizeof(float)}, int64_t{0});
       for (int64_t line = 0; line < tile.prefetch_lines; ++line) {
-        __builtin_prefetch(ahead0, 0, 2);
-        __builtin_prefetch(ahead1, 0, 2);
-        ahead0 += 64;
-        ahead1 += 64;
+        WEIR_UNROLL for (int panel = 0; panel < kPanels; ++panel) {
+          __builtin_prefetch(ahead[0] + panel * stride * int64_t{sizeof(float)}, 0, 2);
+        }
+        ahead[0] += 64;
       }
       do {
         GemmVector columns[kVectors];
@@ -76,7 +80,9 @@ HWY_INLINE void gemm_runs(const GemmTile& tile, GemmVector (&sum)[kRows][kVector
         b += kPanelWidth;
         k += sizeof(float);
       } while (k < end);
+      WEIR_FORGET();
     } while (k < 0);
+    WEIR_FORGET();
   }
 }
 
@@ -142,6 +148,13 @@ void gemm_tile(const GemmTile& tile) {
 inline constexpr int kMaxTileVectors = HWY_TARGET == HWY_AVX3 ? 3 : 2;
 inline constexpr int64_t gemm_max_rows(int vectors) {
   return HWY_TARGET == HWY_AVX3 ? (vectors == 3 ? 8 : 10) : HWY_TARGET == HWY_AVX2 ? 6 : 4;
+}
+
+// Vectors of the next register tile where `left` vectors of columns are left: three where the rest is no
+// single one.
+HWY_INLINE int gemm_next_vectors(int64_t left) {
+  if (kMaxTileVectors == 3 && left >= 3 && left != 4) return 3;
+  return static_cast<int>(HWY_MIN(left, int64_t{2}));
 }
 
 template <int kVectors, int... kRowsLessOne>

@@ -60,9 +60,9 @@ struct GemmTile {
   float low = 0;
   float high = 0;
 
-  // Lines to fetch into the second-level cache meanwhile: `prefetch_lines` from each address every 16 steps
-  // of k.
-  const char* prefetch[2] = {nullptr, nullptr};
+  // Lines of each panel to fetch into the second-level cache meanwhile: `prefetch_lines` every 16 steps of k,
+  // from this address in the first panel on.
+  const char* prefetch = nullptr;
   int64_t prefetch_lines = 0;
 };
 
