@@ -76,6 +76,8 @@ Epilogue epilogue_named(std::string_view name) {
   if (name == "relu6") epilogue.append(ScalarOp::kClip, {0}, 0, 6);
   if (name == "silu") epilogue.append(ScalarOp::kSilu, {0});
   if (name == "hardswish") epilogue.append(ScalarOp::kHardSwish, {0});
+  if (name == "gelu") epilogue.append(ScalarOp::kGelu, {0});
+  if (name == "sigmoid") epilogue.append(ScalarOp::kSigmoid, {0});
   return epilogue.empty() ? Epilogue() : epilogue;
 }
 
@@ -110,6 +112,23 @@ std::optional<Layer> parse(const std::string& line) {
                     TensorSpec::dense(ElementType::kFloat32, std::vector<int64_t>{m})};
     layer.outputs = {channels_last({n, m, oh, ow})};
     layer.operations = 2.0 * static_cast<double>(n * m * oh * ow) * static_cast<double>(c / group * kh * kw);
+  } else if (kind == "transpose") {
+    int64_t n, c, h, w, m, kh, kw, sh, sw;
+    std::string name;
+    text >> n >> c >> h >> w >> m >> kh >> kw >> sh >> sw >> name;
+    ConvAttributes attributes;
+    attributes.strides = {sh, sw};
+    attributes.dilations = {1, 1};
+    attributes.pads_begin = {0, 0};
+    attributes.pads_end = {0, 0};
+    attributes.epilogue = epilogue_named(name);
+    layer.op = Op::kConvTranspose;
+    layer.attributes = attributes;
+    layer.inputs = {channels_last({n, c, h, w}),
+                    TensorSpec::dense(ElementType::kFloat32, std::vector<int64_t>{c, m, kh, kw}),
+                    TensorSpec::dense(ElementType::kFloat32, std::vector<int64_t>{m})};
+    layer.outputs = {channels_last({n, m, (h - 1) * sh + kh, (w - 1) * sw + kw})};
+    layer.operations = 2.0 * static_cast<double>(n * m * h * w) * static_cast<double>(c * kh * kw);
   } else if (kind == "matmul") {
     int64_t batch, m, k, n;
     std::string constant;

@@ -13,6 +13,7 @@
   WEIR_EACH(X, kElementwise)            \
   X(kReferenceElementwise)              \
   /* Conv */                            \
+  WEIR_EACH(X, kConvFew)                \
   WEIR_EACH(X, kConvFirst)              \
   WEIR_EACH(X, kConvDepthwise)          \
   WEIR_EACH(X, kConvWinograd4)          \
@@ -20,6 +21,7 @@
   WEIR_EACH(X, kConvGemm)               \
   X(kReferenceConv)                     \
   /* ConvTranspose */                   \
+  WEIR_EACH(X, kConvTransposeFew)       \
   WEIR_EACH(X, kConvTranspose)          \
   X(kReferenceConvTranspose)            \
   /* MatMul */                          \

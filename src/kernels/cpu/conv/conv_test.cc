@@ -159,6 +159,30 @@ TEST(Conv, FewChannels) {
   }
 }
 
+TEST(Conv, FewOutputs) {
+  Epilogue sigmoid({ElementType::kFloat32});
+  sigmoid.append(ScalarOp::kSigmoid, {0});
+  Epilogue relu({ElementType::kFloat32});
+  relu.append(ScalarOp::kRelu, {0});
+  for (const int64_t outputs : {1, 2, 3, 4}) {
+    for (const int64_t channels : {1, 7, 16, 37}) {
+      for (const Epilogue& epilogue : {Epilogue(), sigmoid, relu}) {
+        check({.batch = 2,
+               .channels = channels,
+               .height = 3,
+               .width = 301,
+               .outputs = outputs,
+               .kernel = {1, 1},
+               .pads = {},
+               .bias = channels != 7,
+               .input_gap = channels % 3,
+               .output_gap = outputs % 2 == 0 ? 5 : 0,
+               .epilogue = epilogue});
+      }
+    }
+  }
+}
+
 TEST(Conv, Depthwise) {
   for (const int64_t size : {1, 3, 4, 5, 7}) {
     for (const int64_t stride : {1, 2, 3}) {

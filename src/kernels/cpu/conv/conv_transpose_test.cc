@@ -69,6 +69,22 @@ TEST(ConvTranspose, Kernels) {
          .output_gap = 3});
 }
 
+TEST(ConvTranspose, FewOutputs) {
+  Epilogue sigmoid({ElementType::kFloat32});
+  sigmoid.append(ScalarOp::kSigmoid, {0});
+  for (const int64_t outputs : {1, 2}) {
+    for (const int64_t size : {2, 3, 4}) {
+      Case c{.batch = 2, .channels = 19, .height = 3, .width = 270, .outputs = outputs};
+      c.kernel = c.stride = {size, size};
+      check(c);
+      c.epilogue = sigmoid;
+      c.output_gap = 3;
+      c.bias = false;
+      check(c);
+    }
+  }
+}
+
 TEST(ConvTranspose, Groups) {
   check({.group = 2});
   check({.outputs = 8, .kernel = {3, 3}, .pads = {1, 1, 0, 0}, .group = 8});
