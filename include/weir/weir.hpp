@@ -4,8 +4,19 @@
 //
 //   weir::Runtime runtime;
 //   weir::Device device = weir::Device::cpu(runtime);
-//   weir::Buffer input = device.buffer({.size = 4096, .label = "input"});   // C++20; in C++17 fill in a
-//   BufferDesc weir::Queue queue = device.queue("main");
+//   weir::Session session(runtime, device, "model.onnx");
+//   weir::Request request = session.request();
+//   request.prepare({{1, 3, 224, 224}});
+//   std::fill_n(request.input(0).as<float>(), 3 * 224 * 224, 0.5f);
+//   request.run();
+//   const float* scores = request.output(0).as<float>();
+//
+// and the resource model below it:
+//
+//   weir::BufferDesc desc;
+//   desc.size = 4096;
+//   weir::Buffer input = device.buffer(desc);
+//   weir::Queue queue = device.queue("main");
 //
 // A handle is a reference: copying it takes another, and an empty one is false. Failures throw weir::Error,
 // which has the code and the whole text; what is expected on the way (a full queue, a time-out) is a return
@@ -13,6 +24,7 @@
 #ifndef WEIR_WEIR_HPP_
 #define WEIR_WEIR_HPP_
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -424,6 +436,407 @@ class Device : public detail::Handle<weir_device, weir_device_retain, weir_devic
     weir_device* device = nullptr;
     check(create(runtime.get(), &c, &device));
     return Device(device);
+  }
+};
+
+// ------------------------------------------------------------------------------------------------------------------
+// Tensors, sessions, requests
+
+namespace detail {
+
+template <typename T>
+struct element_type_of;
+template <>
+struct element_type_of<float> : std::integral_constant<weir_element_type, WEIR_FLOAT32> {};
+template <>
+struct element_type_of<double> : std::integral_constant<weir_element_type, WEIR_FLOAT64> {};
+template <>
+struct element_type_of<int8_t> : std::integral_constant<weir_element_type, WEIR_INT8> {};
+template <>
+struct element_type_of<uint8_t> : std::integral_constant<weir_element_type, WEIR_UINT8> {};
+template <>
+struct element_type_of<int16_t> : std::integral_constant<weir_element_type, WEIR_INT16> {};
+template <>
+struct element_type_of<uint16_t> : std::integral_constant<weir_element_type, WEIR_UINT16> {};
+template <>
+struct element_type_of<int32_t> : std::integral_constant<weir_element_type, WEIR_INT32> {};
+template <>
+struct element_type_of<uint32_t> : std::integral_constant<weir_element_type, WEIR_UINT32> {};
+template <>
+struct element_type_of<int64_t> : std::integral_constant<weir_element_type, WEIR_INT64> {};
+template <>
+struct element_type_of<uint64_t> : std::integral_constant<weir_element_type, WEIR_UINT64> {};
+template <>
+struct element_type_of<bool> : std::integral_constant<weir_element_type, WEIR_BOOL> {};
+
+}  // namespace detail
+
+using Shape = std::vector<int64_t>;
+
+// Elements somewhere in host memory, with their strides; owns nothing.
+class TensorView {
+ public:
+  TensorView() : tensor_(WEIR_INIT(weir_tensor)) {}
+  explicit TensorView(const weir_tensor& tensor) : tensor_(tensor) {}
+  // Without strides: dense and row-major.
+  static TensorView of(void* data, weir_element_type type, const Shape& shape, const Shape& strides = {}) {
+    if (shape.size() > WEIR_MAX_RANK || (!strides.empty() && strides.size() != shape.size())) {
+      throw Error(WEIR_INVALID_ARGUMENT, "A tensor has a rank of at most 8, and as many strides as axes.");
+    }
+    TensorView view;
+    view.tensor_.data = data;
+    view.tensor_.type = type;
+    view.tensor_.rank = static_cast<int32_t>(shape.size());
+    std::copy(shape.begin(), shape.end(), view.tensor_.shape);
+    std::copy(strides.begin(), strides.end(), view.tensor_.strides);
+    if (strides.empty()) {
+      weir_tensor_set_dense(&view.tensor_);
+    }
+    return view;
+  }
+  template <typename T>
+  TensorView(T* data, const Shape& shape, const Shape& strides = {})
+      : TensorView(of(const_cast<std::remove_const_t<T>*>(data),
+                      detail::element_type_of<std::remove_const_t<T>>::value, shape, strides)) {}
+
+  // Throws where the elements are of another type.
+  template <typename T>
+  T* as() const {
+    if (tensor_.type != detail::element_type_of<std::remove_const_t<T>>::value) {
+      throw Error(WEIR_INVALID_ARGUMENT,
+                  std::string("A tensor of ") + weir_element_type_name(tensor_.type) + " is read as " +
+                      weir_element_type_name(detail::element_type_of<std::remove_const_t<T>>::value) + ".");
+    }
+    return static_cast<T*>(tensor_.data);
+  }
+  void* data() const { return tensor_.data; }
+  weir_element_type type() const { return tensor_.type; }
+  int32_t rank() const { return tensor_.rank; }
+  int64_t shape(int32_t axis) const { return tensor_.shape[axis]; }
+  int64_t stride(int32_t axis) const { return tensor_.strides[axis]; }
+  Shape shape() const { return Shape(tensor_.shape, tensor_.shape + tensor_.rank); }
+  Shape strides() const { return Shape(tensor_.strides, tensor_.strides + tensor_.rank); }
+  int64_t element_count() const { return weir_tensor_element_count(&tensor_); }
+  const weir_tensor& c() const { return tensor_; }
+
+ private:
+  weir_tensor tensor_;
+};
+
+// What becomes of a tensor that is handed over or bound.
+struct Binding {
+  weir_binding_answer answer = WEIR_BINDING_IN_PLACE;
+  weir_copy_reasons reasons = 0;
+  int64_t copied_bytes = 0;
+
+  bool in_place() const { return answer == WEIR_BINDING_IN_PLACE; }
+  std::string reasons_text() const {
+    std::string text(weir_copy_reasons_text(reasons, nullptr, 0), '\0');
+    weir_copy_reasons_text(reasons, &text[0], text.size() + 1);
+    return text;
+  }
+};
+
+struct Notice {
+  weir_notice_kind kind = WEIR_INFO;
+  std::string what;
+  std::string reason;
+  int64_t bytes = -1;
+};
+
+struct Port {
+  std::string name;
+  weir_element_type type = WEIR_FLOAT32;
+  Shape shape;  // −1: open
+};
+
+namespace detail {
+
+inline std::vector<weir_shape> shapes(const std::vector<Shape>& from) {
+  std::vector<weir_shape> result;
+  for (const Shape& shape : from) {
+    result.push_back({shape.data(), static_cast<int32_t>(shape.size())});
+  }
+  return result;
+}
+
+inline Notice notice(const weir_notice& from) {
+  return {from.kind, from.what, from.reason, from.bytes};
+}
+
+}  // namespace detail
+
+// The right to read an output while its request refuses to run.
+class Lease {
+ public:
+  explicit Lease(weir_lease* lease) : lease_(lease) {}
+  Lease(Lease&& other) noexcept : lease_(std::exchange(other.lease_, nullptr)) {}
+  Lease& operator=(Lease other) noexcept {
+    std::swap(lease_, other.lease_);
+    return *this;
+  }
+  ~Lease() { weir_lease_release(lease_); }
+
+  TensorView tensor() const {
+    weir_tensor tensor = WEIR_INIT(weir_tensor);
+    check(weir_lease_tensor(lease_, &tensor));
+    return TensorView(tensor);
+  }
+
+ private:
+  weir_lease* lease_;
+};
+
+struct RequestOptions {
+  int64_t shape_cache_bytes = 0;
+  bool profile = false;
+  bool lock_pages = false;
+};
+
+class Request : public detail::Handle<weir_request, weir_request_retain, weir_request_release> {
+ public:
+  using Handle::Handle;
+
+  weir_request_state state() const { return weir_request_get_state(get()); }
+  // One shape an input, in the session's order.
+  void prepare(const std::vector<Shape>& shapes = {}) const {
+    const std::vector<weir_shape> c = detail::shapes(shapes);
+    check(weir_request_prepare(get(), c.data(), static_cast<int32_t>(c.size())));
+  }
+  weir_prepare_report prepare_report() const {
+    weir_prepare_report report = WEIR_INIT(weir_prepare_report);
+    check(weir_request_get_prepare_report(get(), &report));
+    return report;
+  }
+
+  // The request's own tensors.
+  TensorView input(int32_t index) const { return tensor(weir_request_input, index); }
+  TensorView output(int32_t index) const { return tensor(weir_request_output, index); }
+  Lease lease_output(int32_t index) const {
+    weir_lease* lease = nullptr;
+    check(weir_request_lease_output(get(), index, &lease));
+    return Lease(lease);
+  }
+
+  Binding input_verdict(int32_t index, const TensorView& tensor) const {
+    return binding([&](weir_binding* b) { return weir_request_input_verdict(get(), index, &tensor.c(), b); });
+  }
+  Binding output_verdict(int32_t index, const TensorView& tensor) const {
+    return binding(
+        [&](weir_binding* b) { return weir_request_output_verdict(get(), index, &tensor.c(), b); });
+  }
+  Binding set_input(int32_t index, const TensorView& tensor,
+                    weir_copy_policy policy = WEIR_COPY_ALLOW) const {
+    return binding(
+        [&](weir_binding* b) { return weir_request_set_input(get(), index, &tensor.c(), policy, b); });
+  }
+  Binding bind_input(int32_t index, const TensorView& tensor,
+                     weir_copy_policy policy = WEIR_COPY_ALLOW) const {
+    return binding(
+        [&](weir_binding* b) { return weir_request_bind_input(get(), index, &tensor.c(), policy, b); });
+  }
+  Binding bind_output(int32_t index, const TensorView& tensor,
+                      weir_copy_policy policy = WEIR_COPY_ALLOW) const {
+    return binding(
+        [&](weir_binding* b) { return weir_request_bind_output(get(), index, &tensor.c(), policy, b); });
+  }
+  void bind_input(int32_t index, const Buffer& buffer, int64_t offset = 0) const {
+    check(weir_request_bind_input_buffer(get(), index, buffer.get(), offset));
+  }
+  void bind_output(int32_t index, const Buffer& buffer, int64_t offset = 0) const {
+    check(weir_request_bind_output_buffer(get(), index, buffer.get(), offset));
+  }
+  // The request's own again.
+  void unbind_input(int32_t index) const {
+    check(weir_request_bind_input(get(), index, nullptr, WEIR_COPY_ALLOW, nullptr));
+  }
+  void unbind_output(int32_t index) const {
+    check(weir_request_bind_output(get(), index, nullptr, WEIR_COPY_ALLOW, nullptr));
+  }
+
+  void run() const { check(weir_request_run(get())); }
+  // Throws nothing but mistakes: see weir_submit_answer.
+  weir_submit_answer start(std::initializer_list<weir_event_point> waits = {},
+                           std::initializer_list<weir_event_point> signals = {},
+                           void (*on_complete)(void* user, const weir_status* status) = nullptr,
+                           void* user = nullptr) const {
+    weir_start_desc desc = WEIR_INIT(weir_start_desc);
+    desc.waits = waits.begin();
+    desc.wait_count = static_cast<int32_t>(waits.size());
+    desc.signals = signals.begin();
+    desc.signal_count = static_cast<int32_t>(signals.size());
+    desc.on_complete = on_complete;
+    desc.user = user;
+    weir_submit_answer answer = WEIR_COMPLETED;
+    check(weir_request_start(get(), &desc, &answer));
+    return answer;
+  }
+  // False after the timeout; throws the run's error.
+  bool wait(std::chrono::nanoseconds timeout = forever) const {
+    bool done = false;
+    check(weir_request_wait(get(), detail::nanoseconds(timeout), &done));
+    return done;
+  }
+  void cancel() const { weir_request_cancel(get()); }
+
+  weir_ledger planned() const {
+    weir_ledger ledger = WEIR_INIT(weir_ledger);
+    check(weir_request_planned(get(), &ledger));
+    return ledger;
+  }
+  weir_ledger counted() const {
+    weir_ledger ledger = WEIR_INIT(weir_ledger);
+    check(weir_request_counted(get(), &ledger));
+    return ledger;
+  }
+  std::vector<Notice> notices() const {
+    std::vector<Notice> notices;
+    weir_notice notice = WEIR_INIT(weir_notice);
+    for (int32_t i = 0; weir_request_notice(get(), i, &notice); ++i) {
+      notices.push_back(detail::notice(notice));
+    }
+    return notices;
+  }
+  std::vector<weir_command_profile> profile() const {
+    int32_t count = 0;
+    const weir_command_profile* lines = weir_request_profile(get(), &count);
+    return lines == nullptr ? std::vector<weir_command_profile>()
+                            : std::vector<weir_command_profile>(lines, lines + count);
+  }
+
+ private:
+  TensorView tensor(weir_status* (*ask)(weir_request*, int32_t, weir_tensor*), int32_t index) const {
+    weir_tensor tensor = WEIR_INIT(weir_tensor);
+    check(ask(get(), index, &tensor));
+    return TensorView(tensor);
+  }
+  template <typename Ask>
+  static Binding binding(Ask ask) {
+    weir_binding c = WEIR_INIT(weir_binding);
+    check(ask(&c));
+    return {c.answer, c.reasons, c.copied_bytes};
+  }
+};
+
+// A dimension by its name, or the shape of an input by its name (−1 keeps what the model says).
+struct DimChoice {
+  std::string name;
+  int64_t min = 1;
+  int64_t max = 1;
+};
+struct ShapeChoice {
+  std::string input;
+  Shape shape;
+};
+
+struct SessionOptions {
+  std::string name;
+  std::vector<DimChoice> dims;
+  std::vector<ShapeChoice> shapes;
+  std::string cache_folder;
+  bool no_cache = false;
+  bool verify_constants = false;
+  int32_t participants = 0;
+  std::string isa;
+  weir_strictness strict = WEIR_STRICT_NONE;
+};
+
+class Session : public detail::Handle<weir_session, weir_session_retain, weir_session_release> {
+ public:
+  using Handle::Handle;
+  // A model file or a program file.
+  Session(const Runtime& runtime, const Device& device, const std::string& path,
+          const SessionOptions& options = {})
+      : Handle(open(runtime, device, path, options)) {}
+
+  Request request(const RequestOptions& options = {}) const {
+    weir_request_options c = WEIR_INIT(weir_request_options);
+    c.shape_cache_bytes = options.shape_cache_bytes;
+    c.profile = options.profile;
+    c.lock_pages = options.lock_pages;
+    weir_request* request = nullptr;
+    check(weir_request_create(get(), &c, &request));
+    return Request(request);
+  }
+
+  weir_session_info info() const {
+    weir_session_info info = WEIR_INIT(weir_session_info);
+    check(weir_session_get_info(get(), &info));
+    return info;
+  }
+  Port input(int32_t index) const { return port(weir_session_get_input, index); }
+  Port output(int32_t index) const { return port(weir_session_get_output, index); }
+  // −1 where there is none.
+  int32_t find_input(const std::string& name) const { return weir_session_find_input(get(), name.c_str()); }
+  int32_t find_output(const std::string& name) const { return weir_session_find_output(get(), name.c_str()); }
+  // NULL where there is none.
+  const char* metadata(const std::string& key) const {
+    return weir_session_find_metadata(get(), key.c_str());
+  }
+  std::vector<std::pair<std::string, std::string>> metadata() const {
+    std::vector<std::pair<std::string, std::string>> entries;
+    const char* key = nullptr;
+    const char* value = nullptr;
+    for (int32_t i = 0; weir_session_metadata(get(), i, &key, &value); ++i) {
+      entries.emplace_back(key, value);
+    }
+    return entries;
+  }
+  std::vector<Notice> notices() const {
+    std::vector<Notice> notices;
+    weir_notice notice = WEIR_INIT(weir_notice);
+    for (int32_t i = 0; weir_session_notice(get(), i, &notice); ++i) {
+      notices.push_back(detail::notice(notice));
+    }
+    return notices;
+  }
+  // Without running or allocating.
+  weir_ledger plan(const std::vector<Shape>& shapes = {}) const {
+    const std::vector<weir_shape> c = detail::shapes(shapes);
+    weir_ledger ledger = WEIR_INIT(weir_ledger);
+    check(weir_session_plan(get(), c.data(), static_cast<int32_t>(c.size()), &ledger));
+    return ledger;
+  }
+  std::string report(const std::vector<Shape>& shapes = {}) const {
+    const std::vector<weir_shape> c = detail::shapes(shapes);
+    char* json = nullptr;
+    check(weir_session_report(get(), c.data(), static_cast<int32_t>(c.size()), &json));
+    std::string text(json);
+    weir_text_free(json);
+    return text;
+  }
+
+ private:
+  static weir_session* open(const Runtime& runtime, const Device& device, const std::string& path,
+                            const SessionOptions& options) {
+    weir_session_options c = WEIR_INIT(weir_session_options);
+    std::vector<weir_dim_choice> dims;
+    for (const DimChoice& dim : options.dims) {
+      dims.push_back({dim.name.c_str(), dim.min, dim.max});
+    }
+    std::vector<weir_shape_choice> shapes;
+    for (const ShapeChoice& shape : options.shapes) {
+      shapes.push_back({shape.input.c_str(), shape.shape.data(), static_cast<int32_t>(shape.shape.size())});
+    }
+    c.name = options.name.c_str();
+    c.dims = dims.data();
+    c.dim_count = static_cast<int32_t>(dims.size());
+    c.shapes = shapes.data();
+    c.shape_count = static_cast<int32_t>(shapes.size());
+    c.cache_folder = options.cache_folder.c_str();
+    c.no_cache = options.no_cache;
+    c.verify_constants = options.verify_constants;
+    c.participants = options.participants;
+    c.isa = options.isa.c_str();
+    c.strict = options.strict;
+    weir_session* session = nullptr;
+    check(weir_session_open(runtime.get(), device.get(), path.c_str(), &c, &session));
+    return session;
+  }
+  Port port(weir_status* (*ask)(const weir_session*, int32_t, weir_port*), int32_t index) const {
+    weir_port c = WEIR_INIT(weir_port);
+    check(ask(get(), index, &c));
+    return {c.name, c.type, Shape(c.shape, c.shape + c.rank)};
   }
 };
 

@@ -84,6 +84,13 @@ void tell_c(const weir::CompletionHandler& handler, const Status* status) {
 
 }  // namespace
 
+weir::CompletionHandler weir::api::c_handler(void (*on_complete)(void* user, const weir_status* status),
+                                             void* user) {
+  return {.user = user,
+          .adapter = on_complete == nullptr ? nullptr : tell_c,
+          .foreign = reinterpret_cast<void (*)()>(on_complete)};
+}
+
 extern "C" {
 
 void weir_invocation_index_out_of_range(const weir_invocation* invocation, int64_t index, int64_t extent) {
@@ -475,9 +482,7 @@ weir_status* weir_queue_submit(weir_queue* queue, const weir_submission* submiss
        .signals = std::span(signals).first(static_cast<size_t>(own.signal_count)),
        .on_full = own.refuse_when_full ? weir::OnFull::kWouldBlock : weir::OnFull::kWait,
        .may_run_inline = !own.never_inline,
-       .on_complete = {.user = own.user,
-                       .adapter = own.on_complete == nullptr ? nullptr : tell_c,
-                       .foreign = reinterpret_cast<void (*)()>(own.on_complete)}});
+       .on_complete = c_handler(own.on_complete, own.user)});
   if (!result) {
     return failed(result);
   }

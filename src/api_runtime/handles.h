@@ -38,6 +38,9 @@ weir_status* failed(Result<T>& result) {
 
 weir_status* null_argument(const char* function);
 
+// Calls a caller's function with a weir_status of its own; none for null.
+CompletionHandler c_handler(void (*on_complete)(void* user, const weir_status* status), void* user);
+
 #define WEIR_HANDLE(object_type, handle_type)                   \
   inline object_type* object(handle_type* handle) {             \
     return reinterpret_cast<object_type*>(handle);              \

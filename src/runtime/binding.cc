@@ -86,9 +86,11 @@ Result<void> check_verdict(const BindingVerdict& verdict, CopyPolicy policy, con
                 what, spec_of(given).to_string(), wanted.to_string(), reasons_text(verdict.reasons));
   }
   if (verdict.answer == BindingAnswer::kCopied && policy == CopyPolicy::kForbid) {
-    return fail(StatusCode::kFailedPrecondition,
-                "A tensor given as {} would be copied ({} bytes; {}), and copies are forbidden here.", what,
-                verdict.copied_bytes, reasons_text(verdict.reasons));
+    return fail(
+        StatusCode::kFailedPrecondition,
+        "A tensor given as {} would be copied ({} bytes; {}), and copies are forbidden here; write into "
+        "the request's own tensor, or bind memory that can be used in place.",
+        what, verdict.copied_bytes, reasons_text(verdict.reasons));
   }
   return {};
 }

@@ -104,4 +104,13 @@ Result<Ledger> Session::planned(std::span<const int64_t> symbols) const {
   return ledger_of(planned_bytes(measured, counter.counts()), measured.plan.activation_bytes);
 }
 
+Result<ProgramReport> Session::report(std::span<const int64_t> symbols) const {
+  WEIR_ASSIGN(const Measured measured, measure(symbols));
+  ShapeMemory memory;
+  memory.storage_bytes = measured.plan.storage_bytes;
+  memory.storage_offset = measured.plan.storage_offset;
+  memory.arena_bytes = measured.plan.arena_bytes;
+  return weir::report(program(), symbols, memory);
+}
+
 }  // namespace weir

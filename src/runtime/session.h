@@ -28,6 +28,7 @@
 
 #include "hal/device.h"
 #include "program/program_file.h"
+#include "program/report.h"
 #include "runtime/binding.h"
 #include "runtime/concrete.h"
 #include "runtime/lease.h"
@@ -98,6 +99,8 @@ class Session : public RefCounted {
   // What one request takes at these symbols, with the session's own lines: known before anything is
   // allocated.
   Result<Ledger> planned(std::span<const int64_t> symbols) const;
+  // Tensors with their places as a request of these symbols has them, steps, notices.
+  Result<ProgramReport> report(std::span<const int64_t> symbols) const;
 
  private:
   friend class Request;
