@@ -412,7 +412,7 @@ class GemmDriver {
           }
           for (int64_t t = begin; t < end; ++t) {
             run_tile_at(tile, t - begin, tap, tap_end, length == problem_.k, vectors, last, ahead,
-                        end - begin);
+                        end - begin, v == 0);
           }
         }
         if (k + length >= problem_.k) break;
@@ -422,7 +422,7 @@ class GemmDriver {
 
   // Micro-tile `t` of the block's `tiles`.
   HWY_INLINE void run_tile_at(GemmTile& tile, int64_t t, int64_t tap, int64_t tap_end, bool whole_taps,
-                              int vectors, bool last, const float* ahead, int64_t tiles) {
+                              int vectors, bool last, const float* ahead, int64_t tiles, bool first_columns) {
     const GemmTileRecord& record = tables_.tiles[t];
     const GemmAxis& inner = problem_.rows[problem_.row_axes - 1];
     tile.runs = record.runs + record.run_begin[tap];
@@ -438,6 +438,14 @@ class GemmDriver {
       tile.prefetch_lines = (16 + tiles - 1) / tiles;
       const int64_t share = tile.run_count * ((tile.run_length + 15) / 16) * tile.prefetch_lines * 16;
       tile.prefetch = reinterpret_cast<const char*>(ahead + t * share);
+    }
+    tile.prefetch_a_lines = 0;
+    if (first_columns && problem_.prefetches_a && record.regular && t + 1 < tiles &&
+        tables_.tiles[t + 1].regular) {
+      const int64_t bytes = record.rows * a_step_ * int64_t{sizeof(float)};
+      const int64_t chunks = (tile.run_length + 15) / 16;
+      tile.prefetch_a = tables_.tiles[t + 1].a;
+      tile.prefetch_a_lines = (bytes + 64 * chunks - 1) / (64 * chunks);
     }
     const Finish& finish = problem_.finish;
     // The first pass over K takes the residual in, so that it may lie where the sums are kept between passes.

@@ -116,6 +116,11 @@ void finish_problem(GemmProblem& problem, Isa isa) {
   const int64_t a_bytes = problem.row_count * problem.k * int64_t{sizeof(float)};
   problem.prefetches = b_bytes > kPrefetchBytes && !problem.packs_b;
 
+  // Rows that follow each other with few gaps, of an image that does not stay in the second-level cache.
+  const GemmAxis& inner = problem.rows[problem.row_axes - 1];
+  const int64_t step = problem.windowed ? problem.window.stride[1] * problem.window.a[1] : inner.a;
+  problem.prefetches_a = a_bytes > kPrefetchBytes && step > 0 && step <= 2 * problem.k;
+
   // The grid. Rows are split first, columns first where B is the larger operand: each participant then reads
   // its own part of B once.
   const int64_t batches = std::max<int64_t>(1, problem.batch_count);

@@ -92,8 +92,9 @@ struct GemmProblem {
   int64_t block_tiles = 1;  // that share a pass over B
   int64_t k_block = 0;      // of a tap
   int64_t tap_block = 1;
-  int64_t column_pass = 0;  // columns of a pass over K
-  bool prefetches = false;
+  int64_t column_pass = 0;    // columns of a pass over K
+  bool prefetches = false;    // B, which is read from memory
+  bool prefetches_a = false;  // A, likewise
   // Grid: batches × column blocks × row blocks, the last fastest.
   int64_t column_block = 0;  // columns, a multiple of the widest tile
   int64_t column_blocks = 1;

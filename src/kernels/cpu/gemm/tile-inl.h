@@ -38,7 +38,7 @@ template <int kRows, int kVectors>
 HWY_INLINE void gemm_runs(const GemmTile& tile, GemmVector (&sum)[kRows][kVectors]) {
   const GemmTag d;
   constexpr int kPanels = static_cast<int>((kVectors * kLanes + kPanelWidth - 1) / kPanelWidth);
-  const char* ahead[1] = {tile.prefetch};
+  const char* ahead[2] = {tile.prefetch, nullptr};
   asm volatile("" : : "r"(ahead) : "memory");
   for (int64_t r = 0; r < tile.run_count; ++r) {
     const GemmRun& run = tile.runs[r];
@@ -59,6 +59,7 @@ HWY_INLINE void gemm_runs(const GemmTile& tile, GemmVector (&sum)[kRows][kVector
         rows[i] = reinterpret_cast<const char*>(run.rows[i]) + offset;
       }
     }
+    ahead[1] = reinterpret_cast<const char*>(tile.prefetch_a + run.offset);
     int64_t k = -length;
     do {
       const int64_t end = HWY_MIN(k + int64_t{16 * sizeof(float)}, int64_t{0});
@@ -67,6 +68,10 @@ HWY_INLINE void gemm_runs(const GemmTile& tile, GemmVector (&sum)[kRows][kVector
           __builtin_prefetch(ahead[0] + panel * stride * int64_t{sizeof(float)}, 0, 2);
         }
         ahead[0] += 64;
+      }
+      for (int64_t line = 0; line < tile.prefetch_a_lines; ++line) {
+        __builtin_prefetch(ahead[1], 0, 3);
+        ahead[1] += 64;
       }
       do {
         GemmVector columns[kVectors];

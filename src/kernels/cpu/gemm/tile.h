@@ -64,6 +64,10 @@ struct GemmTile {
   // from this address in the first panel on.
   const char* prefetch = nullptr;
   int64_t prefetch_lines = 0;
+  // The same for A into the first-level cache: the rows of the next tile, whose `a` this is, follow each
+  // other.
+  const float* prefetch_a = nullptr;
+  int64_t prefetch_a_lines = 0;
 };
 
 using GemmTileFunction = void (*)(const GemmTile& tile);
