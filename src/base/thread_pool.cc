@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <latch>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -20,6 +21,7 @@
 
 #include "base/cpu_count.h"
 #include "base/float_environment.h"
+#include "base/stack_pages.h"
 #include "base/wait_word.h"
 
 #if defined(__linux__)
@@ -141,6 +143,7 @@ class ThreadPool::Impl {
       : threads_(std::max(1, options.threads > 0 ? options.threads : default_thread_count())),
         spin_(std::chrono::microseconds(options.spin_us)),
         idle_spin_(std::chrono::microseconds(options.idle_spin_us)),
+        started_(threads_ - 1),
         workers_(static_cast<size_t>(threads_ - 1)),
         teams_(workers_.size()) {
     idle_.reserve(workers_.size());
@@ -156,9 +159,12 @@ class ThreadPool::Impl {
 #if defined(__linux__)
         pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
 #endif
+        touch_stack();
+        started_.count_down();
         serve(worker);
       });
     }
+    started_.wait();  // what a thread needs to start is not left to the first inference
   }
 
   ~Impl() {
@@ -246,6 +252,7 @@ class ThreadPool::Impl {
   std::chrono::nanoseconds spin_;
   std::chrono::nanoseconds idle_spin_;
   std::atomic<bool> stop_{false};
+  std::latch started_;
   std::mutex mutex_;
   std::vector<Worker> workers_;
   std::vector<Team> teams_;        // a team has at least one worker, so there are never more

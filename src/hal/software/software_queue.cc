@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "base/stack_pages.h"
+
 #if defined(__linux__)
 #include <pthread.h>
 #endif
@@ -21,7 +23,10 @@ void SoftwareQueue::Observer::on_reached() {
 }
 
 SoftwareQueue::SoftwareQueue(SoftwareDevice& device, const QueueDescriptor& descriptor)
-    : Queue(descriptor.label), device_(&device), entries_(static_cast<size_t>(descriptor.max_in_flight)) {
+    : Queue(descriptor.label),
+      device_(&device),
+      entries_(static_cast<size_t>(descriptor.max_in_flight)),
+      started_(descriptor.lanes) {
   for (Entry& entry : entries_) {
     for (Observer& observer : entry.observers) {
       observer.queue = this;
@@ -33,9 +38,12 @@ SoftwareQueue::SoftwareQueue(SoftwareDevice& device, const QueueDescriptor& desc
 #if defined(__linux__)
       pthread_setname_np(pthread_self(), "weir-queue");
 #endif
+      touch_stack();
+      started_.count_down();
       serve();
     });
   }
+  started_.wait();  // what a thread needs to start is not left to the first inference
 }
 
 SoftwareQueue::~SoftwareQueue() {

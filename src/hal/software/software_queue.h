@@ -5,6 +5,7 @@
 
 #include <array>
 #include <condition_variable>
+#include <latch>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -62,6 +63,7 @@ class SoftwareQueue final : public Queue {
 
   Ref<SoftwareDevice> device_;
   std::vector<Entry> entries_;
+  std::latch started_;  // by every lane
   mutable std::mutex mutex_;
   std::condition_variable work_;   // an entry may have become ready, or the end has come
   std::condition_variable space_;  // an entry has become free
