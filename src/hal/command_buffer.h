@@ -97,6 +97,9 @@ class CommandBuffer : public RefCounted {
   virtual Result<void> bind_scratch(Buffer& buffer, int64_t offset) = 0;
   virtual Result<void> bind_parameters(Buffer& buffer, int64_t offset) = 0;
   virtual Result<void> bind_slot(int32_t slot, Buffer& buffer, int64_t offset) = 0;
+  // Lets go of every buffer that is bound: scratch, parameters and slots have to be bound anew before the
+  // next submission. What commands name themselves stays.
+  virtual Result<void> release_bindings() = 0;
 
   // Stops the submission in flight before its next command group; its events fail with kCancelled. Without
   // one in flight it does nothing.

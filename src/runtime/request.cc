@@ -69,6 +69,7 @@ Result<void> Request::prepare(std::span<const std::vector<int64_t>> shapes) {
   if (auto made = make_current(*shapes_.front()); !made) {
     // Some of its memory may be of the new shape already, so the old one is not ready any more either.
     current_ = nullptr;
+    (void)shapes_.front()->commands->release_bindings();
     if (!report_.cached) {
       shapes_.pop_front();
     }
@@ -107,6 +108,10 @@ Result<std::unique_ptr<Request::PreparedShape>> Request::build(std::vector<int64
 }
 
 Result<void> Request::make_current(PreparedShape& shape) {
+  // The recordings of other shapes hold none of the request's buffers, so that one that grows is freed first.
+  if (current_ != nullptr && current_ != &shape) {
+    WEIR_TRY(current_->commands->release_bindings());
+  }
   const int64_t begin = steady_now_ns();
   WEIR_TRY(grow(shape));
   report_.growth_ns = steady_now_ns() - begin;

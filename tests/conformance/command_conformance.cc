@@ -185,6 +185,30 @@ TEST_P(Commands, FillAndCopyReachExactlyTheirRange) {
   }
 }
 
+TEST_P(Commands, ReleasedBindingsHoldNoMemory) {
+  const int64_t before = device_->memory().use(MemoryCategory::kOther).current;
+  const Ref<CommandBuffer> c = commands({.slots = 2, .label = "released"});
+  add(c->encoder(), at_slot(0, 4, 8), at_slot(0, 0, 8), at_slot(1, 0, 8), 2);
+  must(c->seal());
+  for (int round = 0; round < 2; ++round) {
+    Ref<Buffer> a = filled({1, 2, 3}, "a");
+    Ref<Buffer> out = filled({0, 0}, "out");
+    must(c->bind_slot(0, *a, 0));
+    must(c->bind_slot(1, *out, 0));
+    must(run(*c));
+    if (executes()) {
+      EXPECT_THAT(read(*out), ElementsAre(3, 5));
+    }
+    a = {};
+    out = {};
+    EXPECT_GT(device_->memory().use(MemoryCategory::kOther).current, before);
+    must(c->release_bindings());
+    EXPECT_EQ(device_->memory().use(MemoryCategory::kOther).current, before);
+    EXPECT_FAILS(queue_->submit({.command_buffer = c.get()}), StatusCode::kFailedPrecondition,
+                 "(2) of its bindings missing");
+  }
+}
+
 TEST_P(Commands, SlotsAreBoundAndBoundAgain) {
   const Ref<Buffer> a = filled({1, 2, 3, 4, 5, 6}, "a");
   const Ref<Buffer> b = filled({10, 20, 30, 40, 50, 60}, "b");

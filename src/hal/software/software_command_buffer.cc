@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hal/software/software_command_buffer.h"
 
+#include <algorithm>
+
 namespace weir {
 namespace {
 
@@ -97,12 +99,30 @@ Result<void> SoftwareCommandBuffer::seal(std::span<std::byte> storage) {
   for (size_t i = 0; i < slots_.size(); ++i) {
     slots_[i].bytes = recording.slot_bytes()[i];
     slots_[i].written = recording.slot_written()[i] != 0;
-    unbound_ += slots_[i].bytes >= 0 ? 1 : 0;
   }
-  unbound_ += scratch_bytes_ > 0 ? 1 : 0;
-  unbound_ += parameter_bytes_ > 0 ? 1 : 0;
+  unbound_ = needed_bindings();
   recorder_ = nullptr;
   state_.store(CommandBufferState::kIdle, std::memory_order_release);
+  return {};
+}
+
+int32_t SoftwareCommandBuffer::needed_bindings() const {
+  const auto slots = std::ranges::count_if(slots_, [](const Slot& slot) { return slot.bytes >= 0; });
+  return static_cast<int32_t>(slots) + (scratch_bytes_ > 0 ? 1 : 0) + (parameter_bytes_ > 0 ? 1 : 0);
+}
+
+Result<void> SoftwareCommandBuffer::release_bindings() {
+  if (state() != CommandBufferState::kIdle) {
+    return fail(StatusCode::kFailedPrecondition,
+                "Command buffer '{}' is busy ({}), and bindings change only while it is (idle).", label(),
+                to_string(state()));
+  }
+  for (Slot& slot : slots_) {
+    slot.buffer = {};
+  }
+  scratch_ = {};
+  parameters_ = {};
+  unbound_ = needed_bindings();
   return {};
 }
 

@@ -37,6 +37,7 @@ class SoftwareCommandBuffer : public CommandBuffer {
   Result<void> bind_scratch(Buffer& buffer, int64_t offset) final;
   Result<void> bind_parameters(Buffer& buffer, int64_t offset) final;
   Result<void> bind_slot(int32_t slot, Buffer& buffer, int64_t offset) final;
+  Result<void> release_bindings() final;
   void cancel() final { cancelled_.store(true, std::memory_order_relaxed); }
   Result<void> wait(std::chrono::nanoseconds timeout) final;
   const StatusRecord& status_record() const final { return record_; }
@@ -71,6 +72,9 @@ class SoftwareCommandBuffer : public CommandBuffer {
     int64_t bytes = -1;  // that it must have behind the offset; −1: no command uses it
     bool written = false;
   };
+
+  // How many bindings a submission needs.
+  int32_t needed_bindings() const;
 
   Ref<SoftwareDevice> device_;
   std::atomic<CommandBufferState> state_{CommandBufferState::kRecording};

@@ -315,6 +315,15 @@ Result<void> ValidationCommandBuffer::bind_parameters(Buffer& buffer, int64_t of
   return inner_->bind_parameters(checked.storage().inner(), checked.inner_offset() + offset);
 }
 
+Result<void> ValidationCommandBuffer::release_bindings() {
+  WEIR_TRY(inner_->release_bindings());
+  for (Slot& slot : slots_) {
+    slot.buffer = {};
+  }
+  scratch_ = {};
+  return {};
+}
+
 Result<void> ValidationCommandBuffer::bind_slot(int32_t index, Buffer& buffer, int64_t offset) {
   if (index < 0 || static_cast<size_t>(index) >= slots_.size()) {
     return fail(StatusCode::kOutOfRange, "Command buffer '{}' has ({}) slots, and none of number ({}).",

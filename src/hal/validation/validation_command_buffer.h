@@ -37,6 +37,7 @@ class ValidationCommandBuffer final : public CommandBuffer {
   Result<void> bind_scratch(Buffer& buffer, int64_t offset) override;
   Result<void> bind_parameters(Buffer& buffer, int64_t offset) override;
   Result<void> bind_slot(int32_t slot, Buffer& buffer, int64_t offset) override;
+  Result<void> release_bindings() override;
   void cancel() override { inner_->cancel(); }
   Result<void> wait(std::chrono::nanoseconds timeout) override;
   const StatusRecord& status_record() const override { return inner_->status_record(); }
