@@ -88,7 +88,8 @@ Result<LoadedProgram> load_from_memory(Compiled& compiled) {
 Result<bool> is_program_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return fail(StatusCode::kNotFound, "File '{}' cannot be opened.", path);
+    WEIR_TRY(MappedFile::open(path));  // says why
+    return fail(StatusCode::kUnavailable, "File '{}' cannot be opened.", path);
   }
   std::array<char, kProgramMagic.size()> magic{};
   file.read(magic.data(), magic.size());

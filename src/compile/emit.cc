@@ -227,6 +227,13 @@ class Emitter {
       program_.placement_order[i] = placed[static_cast<size_t>(best.order[i])];
     }
     if (!program_.is_static()) {
+      if (options_.memory_limit > 0) {
+        return fail(StatusCode::kInvalidArgument,
+                    "The arena is to stay within ({}) bytes, and dimension '{}' is open, so that its size is "
+                    "known for "
+                    "each shape only; give the dimension a value.",
+                    options_.memory_limit, program_.symbols.front().name);
+      }
       return {};
     }
     for (size_t i = 0; i < placed.size(); ++i) {

@@ -203,7 +203,15 @@ Result<void> Request::with_step_name(Result<void> result) const {
   const auto& steps = session_->program().steps;
   if (record.state.load(std::memory_order_acquire) == 2 && static_cast<size_t>(record.step) < steps.size()) {
     const Step& step = steps[static_cast<size_t>(record.step)];
-    result.error().add_context(fmt::format("while running step '{}' ({})", step.name, step.origin));
+    std::string operands;
+    for (int32_t input : step.inputs) {
+      if (input >= 0) {
+        const std::string& name = session_->program().tensors[static_cast<size_t>(input)].name;
+        operands += fmt::format("{}'{}'", operands.empty() ? ", which reads " : ", ", name);
+      }
+    }
+    result.error().add_context(
+        fmt::format("while running step '{}' ({}){}", step.name, step.origin, operands));
   }
   result.error().add_context(fmt::format("while running a request of '{}'", session_->name()));
   return result;

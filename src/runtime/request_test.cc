@@ -289,7 +289,8 @@ TEST_P(Requests, WithholdWhatAFailedRunLeft) {
   EXPECT_FAILS(request_->run(), StatusCode::kOutOfRange, "index (7)");
   EXPECT_EQ(request_->state(), RequestState::kFailed);
   EXPECT_FAILS(request_->output(0), StatusCode::kOutOfRange,
-               "while running step 'pick' (Gather)\n  - while running a request of 'doubler'\n"
+               "while running step 'pick' (Gather), which reads 'x', 'rows'\n  - while running a request of "
+               "'doubler'\n"
                "  - while reading output 'y' of 'doubler'");
   EXPECT_FAILS(request_->lease_output(1), StatusCode::kOutOfRange, "index (7)");
   alignas(64) float y[8] = {-1};

@@ -143,6 +143,7 @@ Result<void> Session::stage_constants() {
     WEIR_TRY(queue_->submit({.command_buffer = commands.get()}));
     WEIR_TRY(commands->wait());
   }
+  queue_->wait_idle();  // it has let go of the last piece's buffers
   return {};
 }
 

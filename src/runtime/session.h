@@ -88,6 +88,7 @@ class Session : public RefCounted {
   Buffer* constants() const { return constants_.get(); }
   // Whether the constants are used where the file is mapped, or were staged, and why.
   const std::string& constants_note() const { return constants_note_; }
+  bool constants_copied() const { return constants_ && constants_->mode() == StorageMode::kPrivate; }
 
   // Positions of inputs and outputs by name; −1 where there is none.
   int32_t find_input(std::string_view name) const;

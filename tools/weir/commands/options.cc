@@ -116,7 +116,7 @@ Result<std::vector<std::string>> parse_targets(std::string_view text) {
     targets.emplace_back(text.substr(0, end));
     if (targets.back().empty()) {
       return fail(StatusCode::kInvalidArgument,
-                  "The list of targets has an empty name; one is 'avx2,avx512'.");
+                  "The list of targets has an empty name; one name is 'x86-64'.");
     }
     if (end == std::string_view::npos) return targets;
     text.remove_prefix(end + 1);
@@ -194,7 +194,8 @@ void add_run_options(CLI::App& command, RunOptions& options) {
                 "listed difference")
       ->each([strict, &options](const std::string& text) {
         const Result<Strictness> value = parse_strict(text);
-        if (!value) throw CLI::ValidationError("--strict", value.error().message());
+        // The parser puts the option's name before it.
+        if (!value) throw CLI::ValidationError(value.error().message(), CLI::ExitCodes::ValidationError);
         options.strict = *value;
       });
   command.add_flag("--all-steps", options.all_steps,

@@ -73,6 +73,10 @@ PlanReport make_report(const Session& session, const Ledger& ledger, const Progr
     report.notices.push_back(
         {notice.kind == NoticeKind::kCost ? "cost" : "info", notice.what, notice.bytes, notice.reason});
   }
+  if (session.constants_copied()) {
+    report.notices.push_back(
+        {"cost", "copy", session.program().constant_bytes, "the constants are " + session.constants_note()});
+  }
   return report;
 }
 
