@@ -5,17 +5,21 @@
 // called for base/allocation_counter.h. Forwards to the functions that glibc exports beside its own names, so
 // it needs no look-up before main.
 //
-// Who called is told by the caller's return address. The program itself, libweir and the language's libraries
-// count as Weir's; libraries that were there at the start as the user's; what was loaded later as a driver's.
+// Who called is the innermost caller that is no library of the language or the system: the program itself and
+// libweir… are Weir, known driver libraries are the driver, all else is the user. A std::string that grows
+// inside libstdc++ so counts for its owner. The totals include mmap and mremap. Callers are found by
+// _dl_find_object, which takes no lock, so that nothing here can recurse or deadlock with the dynamic linker.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <link.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstdarg>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -46,60 +50,72 @@ std::atomic<int> traces{0};
 bool tracing = false;
 void* trace[kTraces][kFrames];
 int trace_frames[kTraces];
-thread_local bool began_window = false;
-thread_local bool inside = false;  // backtrace may allocate
+__thread bool began_window __attribute__((tls_model("initial-exec"))) = false;
+__thread bool inside __attribute__((tls_model("initial-exec"))) =
+    false;  // a walk over the stack, which may allocate
 
-enum Caller { kWeir = 0, kDriver = 1, kUser = 2 };
-
-struct Module {
-  uintptr_t begin;
-  uintptr_t end;
-  Caller caller;
-};
-
-constexpr int kMostModules = 256;
-Module modules[kMostModules];
-int module_count = 0;
+enum Caller { kWeir = 0, kDriver = 1, kUser = 2, kNobody = 3 };
 std::atomic<uint64_t> totals[3];
 
-bool of_weir(const char* path) {
-  // The program itself has an empty path here.
-  for (const char* name : {"libweir", "libstdc++", "libc.so", "libm.so", "libgcc_s", "ld-linux", "libfmt"}) {
-    if (std::strstr(path, name) != nullptr) {
+template <size_t N>
+bool begins_with_any(const char* name, const char* const (&beginnings)[N]) {
+  for (const char* beginning : beginnings) {
+    if (std::strncmp(name, beginning, std::strlen(beginning)) == 0) {
       return true;
     }
   }
-  return path[0] == 0;
+  return false;
 }
 
-int add_module(dl_phdr_info* info, size_t, void*) {
-  for (int i = 0; i < info->dlpi_phnum && module_count < kMostModules; ++i) {
-    const auto& header = info->dlpi_phdr[i];
-    if (header.p_type == PT_LOAD && (header.p_flags & PF_X) != 0) {
-      const uintptr_t begin = info->dlpi_addr + header.p_vaddr;
-      modules[module_count++] = {begin, begin + header.p_memsz, of_weir(info->dlpi_name) ? kWeir : kUser};
-    }
+Caller caller_at(uintptr_t address) {
+  static constexpr const char* kNeutral[] = {
+      "libweir_interposer", "libc.",  "libstdc++", "libgcc_s", "libm.",     "libpthread.",
+      "ld-linux",           "libdl.", "librt.",    "libfmt",   "linux-vdso"};
+  static constexpr const char* kDrivers[] = {"libvulkan", "libVkLayer", "libcuda",   "libnvidia",
+                                             "libGL",     "libEGL",     "libOpenCL", "libdrm",
+                                             "amdvlk",    "libLLVM",    "libgallium"};
+  dl_find_object found{};
+  if (_dl_find_object(reinterpret_cast<void*>(address), &found) != 0) {
+    return kUser;
   }
-  return 0;
-}
-
-__attribute__((constructor)) void list_modules() {
-  dl_iterate_phdr(add_module, nullptr);
-}
-
-Caller caller_of(const void* address) {
-  const auto at = reinterpret_cast<uintptr_t>(address);
-  for (int i = 0; i < module_count; ++i) {
-    if (at >= modules[i].begin && at < modules[i].end) {
-      return modules[i].caller;
-    }
+  const char* path = found.dlfo_link_map->l_name;
+  if (path == nullptr || *path == '\0') {  // the program itself
+    return kWeir;
   }
-  return module_count == 0 ? kWeir : kDriver;
+  const char* slash = std::strrchr(path, '/');
+  const char* name = slash == nullptr ? path : slash + 1;
+  if (begins_with_any(name, kNeutral)) {
+    return kNobody;
+  }
+  if (std::strncmp(name, "libweir", 7) == 0) {
+    return kWeir;
+  }
+  return begins_with_any(name, kDrivers) ? kDriver : kUser;
 }
 
-void count(size_t size, const void* caller) {
-  totals[caller_of(caller)].fetch_add(1, std::memory_order_relaxed);
-  if (!counting.load(std::memory_order_relaxed) || inside) {
+_Unwind_Reason_Code visit_frame(_Unwind_Context* context, void* result) {
+  Caller& caller = *static_cast<Caller*>(result);
+  // A return address may be the first byte after its function.
+  caller = caller_at(_Unwind_GetIP(context) - 1);
+  return caller == kNobody ? _URC_NO_REASON : _URC_NORMAL_STOP;
+}
+
+void count_caller(const void* return_address) {
+  Caller caller = caller_at(reinterpret_cast<uintptr_t>(return_address) - 1);
+  if (caller == kNobody) {
+    inside = true;
+    _Unwind_Backtrace(visit_frame, &caller);
+    inside = false;
+  }
+  totals[caller == kNobody ? kUser : caller].fetch_add(1, std::memory_order_relaxed);
+}
+
+void count(size_t size, const void* return_address) {
+  if (inside) {
+    return;
+  }
+  count_caller(return_address);
+  if (!counting.load(std::memory_order_relaxed)) {
     return;
   }
   allocations.fetch_add(1, std::memory_order_relaxed);
@@ -117,11 +133,23 @@ void count(size_t size, const void* caller) {
   }
 }
 
+void count_map(const void* return_address) {
+  if (inside) {
+    return;
+  }
+  count_caller(return_address);
+  if (counting.load(std::memory_order_relaxed)) {
+    maps.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
 }  // namespace
+
+#define WEIR_EXPORT __attribute__((visibility("default")))
 
 extern "C" {
 
-__attribute__((visibility("default"))) void weir_interposer_begin(void) {
+WEIR_EXPORT void weir_interposer_begin(void) {
   began_window = true;
   tracing = std::getenv("WEIR_ALLOCATION_TRACE") != nullptr;
   if (tracing) {
@@ -135,7 +163,7 @@ __attribute__((visibility("default"))) void weir_interposer_begin(void) {
   counting.store(true);
 }
 
-__attribute__((visibility("default"))) void weir_interposer_end(weir_allocations* counts) {
+WEIR_EXPORT void weir_interposer_end(weir_allocations* counts) {
   counting.store(false);
   began_window = false;
   counts->allocations = allocations.load();
@@ -148,38 +176,53 @@ __attribute__((visibility("default"))) void weir_interposer_end(weir_allocations
   }
 }
 
-__attribute__((visibility("default"))) void weir_allocation_counts(uint64_t counts[3]) {
+WEIR_EXPORT void weir_allocation_counts(uint64_t counts[3]) {
   for (int i = 0; i < 3; ++i) {
     counts[i] = totals[i].load(std::memory_order_relaxed);
   }
 }
 
-void* malloc(size_t size) {
+WEIR_EXPORT void* malloc(size_t size) {
   count(size, __builtin_return_address(0));
   return __libc_malloc(size);
 }
 
-void* calloc(size_t items, size_t size) {
+WEIR_EXPORT void* calloc(size_t items, size_t size) {
   count(items * size, __builtin_return_address(0));
   return __libc_calloc(items, size);
 }
 
-void* realloc(void* block, size_t size) {
+WEIR_EXPORT void* realloc(void* block, size_t size) {
   count(size, __builtin_return_address(0));
   return __libc_realloc(block, size);
 }
 
-void* memalign(size_t alignment, size_t size) {
+WEIR_EXPORT void* reallocarray(void* block, size_t items, size_t size) {
+  size_t total = 0;
+  if (__builtin_mul_overflow(items, size, &total)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  count(total, __builtin_return_address(0));
+  return __libc_realloc(block, total);
+}
+
+WEIR_EXPORT void* memalign(size_t alignment, size_t size) {
   count(size, __builtin_return_address(0));
   return __libc_memalign(alignment, size);
 }
 
-void* aligned_alloc(size_t alignment, size_t size) {
+WEIR_EXPORT void* aligned_alloc(size_t alignment, size_t size) {
   count(size, __builtin_return_address(0));
   return __libc_memalign(alignment, size);
 }
 
-int posix_memalign(void** block, size_t alignment, size_t size) {
+WEIR_EXPORT void* valloc(size_t size) {
+  count(size, __builtin_return_address(0));
+  return __libc_memalign(static_cast<size_t>(sysconf(_SC_PAGESIZE)), size);
+}
+
+WEIR_EXPORT int posix_memalign(void** block, size_t alignment, size_t size) {
   if (alignment % sizeof(void*) != 0 || (alignment & (alignment - 1)) != 0 || alignment == 0) {
     return EINVAL;
   }
@@ -192,18 +235,31 @@ int posix_memalign(void** block, size_t alignment, size_t size) {
   return 0;
 }
 
-void free(void* block) {
+WEIR_EXPORT void free(void* block) {
   if (block != nullptr && counting.load(std::memory_order_relaxed)) {
     frees.fetch_add(1, std::memory_order_relaxed);
   }
   __libc_free(block);
 }
 
-void* mmap(void* address, size_t length, int protection, int flags, int file, off_t offset) {
-  if (counting.load(std::memory_order_relaxed)) {
-    maps.fetch_add(1, std::memory_order_relaxed);
-  }
+// glibc's own uses of mmap, its allocator's included, do not come here.
+WEIR_EXPORT void* mmap(void* address, size_t length, int protection, int flags, int file, off_t offset) {
+  count_map(__builtin_return_address(0));
   return reinterpret_cast<void*>(syscall(SYS_mmap, address, length, protection, flags, file, offset));
+}
+
+WEIR_EXPORT void* mmap64(void* address, size_t length, int protection, int flags, int file, off64_t offset) {
+  count_map(__builtin_return_address(0));
+  return reinterpret_cast<void*>(syscall(SYS_mmap, address, length, protection, flags, file, offset));
+}
+
+WEIR_EXPORT void* mremap(void* old, size_t old_length, size_t new_length, int flags, ...) {
+  count_map(__builtin_return_address(0));
+  va_list more;
+  va_start(more, flags);
+  void* target = (flags & MREMAP_FIXED) != 0 ? va_arg(more, void*) : nullptr;
+  va_end(more);
+  return reinterpret_cast<void*>(syscall(SYS_mremap, old, old_length, new_length, flags, target));
 }
 
 }  // extern "C"
@@ -212,53 +268,65 @@ void* mmap(void* address, size_t length, int protection, int flags, int file, of
 
 namespace {
 
-// No exceptions: as with the library's own operator new in a program that is out of memory and catches
-// nothing.
-void* allocate(size_t size, size_t alignment, const void* caller) {
-  count(size, caller);
-  void* block =
-      alignment <= alignof(std::max_align_t) ? __libc_malloc(size) : __libc_memalign(alignment, size);
+void* allocate(size_t size, size_t alignment, const void* return_address) {
+  count(size, return_address);
+  return alignment <= alignof(std::max_align_t) ? __libc_malloc(size) : __libc_memalign(alignment, size);
+}
+
+void* or_throw(void* block) {
   if (block == nullptr) {
-    std::abort();
+    throw std::bad_alloc();
   }
   return block;
 }
 
 }  // namespace
 
-void* operator new(size_t size) {
+WEIR_EXPORT void* operator new(size_t size) {
+  return or_throw(allocate(size, 1, __builtin_return_address(0)));
+}
+WEIR_EXPORT void* operator new[](size_t size) {
+  return or_throw(allocate(size, 1, __builtin_return_address(0)));
+}
+WEIR_EXPORT void* operator new(size_t size, std::align_val_t alignment) {
+  return or_throw(allocate(size, static_cast<size_t>(alignment), __builtin_return_address(0)));
+}
+WEIR_EXPORT void* operator new[](size_t size, std::align_val_t alignment) {
+  return or_throw(allocate(size, static_cast<size_t>(alignment), __builtin_return_address(0)));
+}
+WEIR_EXPORT void* operator new(size_t size, const std::nothrow_t&) noexcept {
   return allocate(size, 1, __builtin_return_address(0));
 }
-void* operator new[](size_t size) {
+WEIR_EXPORT void* operator new[](size_t size, const std::nothrow_t&) noexcept {
   return allocate(size, 1, __builtin_return_address(0));
 }
-void* operator new(size_t size, std::align_val_t alignment) {
+WEIR_EXPORT void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   return allocate(size, static_cast<size_t>(alignment), __builtin_return_address(0));
 }
-void* operator new[](size_t size, std::align_val_t alignment) {
+WEIR_EXPORT void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   return allocate(size, static_cast<size_t>(alignment), __builtin_return_address(0));
 }
-void operator delete(void* block) noexcept {
+WEIR_EXPORT void operator delete(void* block) noexcept {
   free(block);
 }
-void operator delete[](void* block) noexcept {
+WEIR_EXPORT void operator delete[](void* block) noexcept {
   free(block);
 }
-void operator delete(void* block, size_t) noexcept {
+WEIR_EXPORT void operator delete(void* block, size_t) noexcept {
   free(block);
 }
-void operator delete[](void* block, size_t) noexcept {
+WEIR_EXPORT void operator delete[](void* block, size_t) noexcept {
   free(block);
 }
-void operator delete(void* block, std::align_val_t) noexcept {
+WEIR_EXPORT void operator delete(void* block, std::align_val_t) noexcept {
   free(block);
 }
-void operator delete[](void* block, std::align_val_t) noexcept {
+WEIR_EXPORT void operator delete[](void* block, std::align_val_t) noexcept {
   free(block);
 }
-void operator delete(void* block, size_t, std::align_val_t) noexcept {
+WEIR_EXPORT void operator delete(void* block, size_t, std::align_val_t) noexcept {
   free(block);
 }
-void operator delete[](void* block, size_t, std::align_val_t) noexcept {
+WEIR_EXPORT void operator delete[](void* block, size_t, std::align_val_t) noexcept {
   free(block);
 }

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Still: between start and completion nobody in the process allocates, whoever it is. Runs with
+// weir_interposer in LD_PRELOAD, as ctest starts it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "base/allocation_counter.h"
+#include "promise_models.h"
+
+namespace weir::promises {
+namespace {
+
+uint64_t allocations_now() {
+  const AllocationCounts counts = allocation_counts();
+  return counts.weir + counts.driver + counts.user;
+}
+
+class Still : public testing::TestWithParam<PromiseModel> {
+ protected:
+  static void SetUpTestSuite() { shelf_ = std::make_unique<ModelShelf>(); }
+  static void TearDownTestSuite() { shelf_.reset(); }
+
+  void SetUp() override {
+    if (!allocation_counts().counted) {
+      GTEST_SKIP() << "weir_interposer is not in LD_PRELOAD";
+    }
+    if (!model_path(GetParam().file)) {
+      GTEST_SKIP() << GetParam().file << " is not here";
+    }
+  }
+
+  static Ref<Session> session(int32_t threads, bool simulate_discrete = false) {
+    auto loaded = shelf_->dynamic(GetParam());
+    EXPECT_TRUE(loaded) << loaded.error().to_string();
+    return make_session(*loaded, make_device(threads, simulate_discrete));
+  }
+
+  static std::unique_ptr<ModelShelf> shelf_;
+};
+
+std::unique_ptr<ModelShelf> Still::shelf_;
+
+std::string name_of(const testing::TestParamInfo<PromiseModel>& info) {
+  return info.param.name;
+}
+
+TEST_P(Still, FirstRunOfAShape) {
+  for (const bool simulate_discrete : {false, true}) {
+    for (int32_t threads : {1, 2}) {
+      const Ref<Session> chosen = session(threads, simulate_discrete);
+      for (const Shapes& shapes : GetParam().shapes) {
+        const Ref<Request> request = make_request(*chosen, shapes);
+        fill_inputs(*request, 1);
+        const uint64_t before = allocations_now();
+        const bool ran = request->run().has_value();
+        const uint64_t after = allocations_now();
+        EXPECT_TRUE(ran);
+        EXPECT_EQ(after - before, 0u) << threads << " threads, simulate_discrete " << simulate_discrete;
+      }
+    }
+  }
+}
+
+// That the numbers above can be other than 0.
+TEST_P(Still, PreparingAllocates) {
+  const Ref<Session> one = session(1);
+  const uint64_t before = allocations_now();
+  const Ref<Request> request = make_request(*one, GetParam().shapes.front());
+  EXPECT_GT(allocations_now() - before, 10u);
+}
+
+TEST_P(Still, RequestsInFlightWithEventsAndHandlers) {
+  for (const bool simulate_discrete : {false, true}) {
+    const Ref<Session> two = session(2, simulate_discrete);
+    std::array<Ref<Request>, 3> requests;
+    for (Ref<Request>& request : requests) {
+      request = make_request(*two, GetParam().shapes.front());
+      fill_inputs(*request, 1);
+    }
+    auto event = two->device().create_event("done");
+    ASSERT_TRUE(event) << event.error().to_string();
+    std::atomic<int> completed{0};
+    const CompletionHandler handler = {
+        [](void* user, const Status*) { static_cast<std::atomic<int>*>(user)->fetch_add(1); }, &completed};
+    constexpr int kRounds = 30;
+    bool all_well = true;
+    const auto round = [&](uint64_t number) {
+      // One behind the other: each waits for the one before and tells the next.
+      for (uint64_t i = 0; i < requests.size(); ++i) {
+        const EventPoint waits[] = {{event->get(), number * requests.size() + i}};
+        const EventPoint signals[] = {{event->get(), number * requests.size() + i + 1}};
+        auto answer = requests[i]->start(waits, signals, handler);
+        all_well = all_well && answer && *answer == SubmitAnswer::kQueued;
+      }
+      for (const Ref<Request>& request : requests) {
+        all_well = request->wait().has_value() && all_well;
+      }
+    };
+    round(0);
+    const uint64_t before = allocations_now();
+    for (uint64_t number = 1; number <= kRounds; ++number) {
+      round(number);
+    }
+    const uint64_t after = allocations_now();
+    EXPECT_TRUE(all_well);
+    two->queue().wait_idle();
+    EXPECT_EQ(completed.load(), static_cast<int>(requests.size()) * (kRounds + 1));
+    EXPECT_EQ(after - before, 0u) << "simulate_discrete " << simulate_discrete;
+  }
+}
+
+TEST_P(Still, RunsOfSeveralThreadsAtTheSameTime) {
+  const Ref<Session> two = session(2);
+  constexpr int kThreads = 3;
+  std::atomic<int> ready{0};
+  std::atomic<int> done{0};
+  std::atomic<bool> go{false};
+  std::atomic<bool> leave{false};
+  std::atomic<bool> all_well{true};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      const Ref<Request> request = make_request(*two, GetParam().shapes.front());
+      fill_inputs(*request, 1);
+      ready.fetch_add(1);
+      while (!go.load()) {
+        std::this_thread::yield();
+      }
+      for (int i = 0; i < 20; ++i) {
+        if (!request->run()) {
+          all_well.store(false);
+        }
+      }
+      done.fetch_add(1);
+      while (!leave.load()) {
+        std::this_thread::yield();
+      }
+    });
+  }
+  while (ready.load() < kThreads) {
+    std::this_thread::yield();
+  }
+  const uint64_t before = allocations_now();
+  go.store(true);
+  while (done.load() < kThreads) {
+    std::this_thread::yield();
+  }
+  const uint64_t after = allocations_now();
+  leave.store(true);
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_TRUE(all_well.load());
+  EXPECT_EQ(after - before, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Still, testing::ValuesIn(promise_models()), name_of);
+
+}  // namespace
+}  // namespace weir::promises
