@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // weir_session_open of libweir_runtime: program files only.
-#include <array>
-#include <fstream>
+#include <algorithm>
+#include <span>
 
 #include "api_runtime/session_open.h"
+#include "base/mapped_file.h"
 
 namespace {
 
@@ -12,13 +13,10 @@ constexpr std::string_view kProgramMagic = "WEIRPROG";
 
 weir::Result<weir::api::OpenedProgram> open_program(const std::string& path,
                                                     const weir::api::SessionChoice& choice) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return weir::fail(weir::StatusCode::kNotFound, "File '{}' cannot be opened.", path);
-  }
-  std::array<char, kProgramMagic.size()> magic{};
-  file.read(magic.data(), magic.size());
-  if (std::string_view(magic.data(), static_cast<size_t>(file.gcount())) != kProgramMagic) {
+  WEIR_ASSIGN(const std::shared_ptr<const weir::MappedFile> file, weir::MappedFile::open(path));
+  const std::span<const std::byte> bytes = file->bytes();
+  const auto magic = std::as_bytes(std::span(kProgramMagic));
+  if (bytes.size() < magic.size() || !std::ranges::equal(bytes.first(magic.size()), magic)) {
     return weir::fail(weir::StatusCode::kUnimplemented,
                       "File '{}' is no program file, and this library (libweir_runtime) has no compiler; "
                       "compile the model with `weir compile MODEL -o FILE.weir`, or link libweir.",

@@ -263,7 +263,8 @@ TEST_F(Sessions, OptionsAreChecked) {
         "compiled: the program was compiled now");
   weir_session* session = nullptr;
   EXPECT_FAILS(weir_session_open(runtime_, device_, "/no/model.onnx", nullptr, &session), WEIR_NOT_FOUND,
-               "File '/no/model.onnx' cannot be opened.\n  - while opening '/no/model.onnx'");
+               "File '/no/model.onnx' cannot be opened: No such file or directory.\n  - while opening "
+               "'/no/model.onnx'");
   EXPECT_FAILS(weir_session_open(nullptr, device_, path_.c_str(), nullptr, &session), WEIR_INVALID_ARGUMENT,
                "Function 'weir_session_open' was given a null argument");
 }
@@ -699,6 +700,38 @@ TEST_F(Sessions, FarDevicesCopyAndSayWhy) {
   x[0] = 30;
   EXPECT_OK(weir_request_run(request_));
   EXPECT_EQ(output(0)[0], 60);
+  weir_device_release(device);
+}
+
+TEST_F(Sessions, StagedConstantsAreACost) {
+  weir::testing::ModelBuilder model(13);
+  model.input("x", onnx::TensorProto::FLOAT, {"1", "2"});
+  model.floats("w", {2, 2}, {1, 2, 3, 4});
+  model.node("MatMul", {"x", "w"}, {"y"}, "product");
+  model.output("y");
+  const std::string path = folder_ / "product.onnx";
+  std::ofstream(path, std::ios::binary) << model.bytes();
+  weir_device_options far = WEIR_INIT(weir_device_options);
+  far.simulate_discrete = true;
+  weir_device* device = nullptr;
+  ASSERT_OK(weir_device_create_cpu(runtime_, &far, &device));
+  weir_session_options own = options();
+  ASSERT_OK(weir_session_open(runtime_, device, path.c_str(), &own, &session_));
+  bool found = false;
+  weir_notice notice = WEIR_INIT(weir_notice);
+  for (int32_t i = 0; weir_session_notice(session_, i, &notice); ++i) {
+    if (notice.kind == WEIR_COST) {
+      found = true;
+      EXPECT_STREQ(notice.what, "copy");
+      EXPECT_THAT(notice.reason, StartsWith("the constants are copied to the device"));
+      EXPECT_GT(notice.bytes, 0);
+    }
+  }
+  EXPECT_TRUE(found);
+  own.strict = WEIR_STRICT_COSTS;
+  weir_session* strict = nullptr;
+  EXPECT_FAILS(weir_session_open(runtime_, device, path.c_str(), &own, &strict), WEIR_FAILED_PRECONDITION,
+               "Strict mode refuses (1) listed differences:\n  copy: the constants are copied to the device");
   weir_device_release(device);
 }
 

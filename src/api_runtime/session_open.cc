@@ -90,10 +90,9 @@ void add_notices(weir_session& session, bool cache_wanted) {
     session.notices.push_back(
         {notice.kind == NoticeKind::kCost ? WEIR_COST : WEIR_INFO, notice.what, notice.reason, bytes});
   }
-  if (session.session->constants() != nullptr &&
-      session.session->constants()->mode() == StorageMode::kPrivate) {
-    session.notices.push_back(
-        {WEIR_INFO, "constants", session.session->constants_note(), program.constant_bytes});
+  if (session.session->constants_copied()) {
+    session.notices.push_back({WEIR_COST, "copy", "the constants are " + session.session->constants_note(),
+                               program.constant_bytes});
   }
   if (session.compiled) {
     session.notices.push_back({WEIR_INFO, "compiled", "the program was compiled now", -1});

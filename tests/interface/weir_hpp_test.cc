@@ -128,7 +128,7 @@ TEST_F(Hpp, ThrowsWhatGoesWrong) {
     FAIL() << "nothing was thrown";
   } catch (const weir::Error& error) {
     EXPECT_EQ(error.code(), WEIR_NOT_FOUND);
-    EXPECT_THAT(error.what(), HasSubstr("File '/no/such.onnx' cannot be opened."));
+    EXPECT_THAT(error.what(), HasSubstr("File '/no/such.onnx' cannot be opened: No such file or directory."));
   }
   options_.dims.push_back({"n", 2, 2});
   options_.name = "pair";
