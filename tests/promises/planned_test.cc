@@ -145,6 +145,7 @@ TEST_P(Planned, AnArenaSmallerThanPlannedIsRefusedWithBothSizes) {
 // Every line of the plan against what Buffer and CommandBuffer count, and against the device's account, which
 // knows nothing of plans.
 void expect_counted(Request& request, const char* when) {
+  request.session().queue().wait_idle();  // it has let go of what it ran for preparing
   auto planned = request.planned();
   ASSERT_TRUE(planned) << planned.error().to_string();
   const Ledger counted = request.counted();

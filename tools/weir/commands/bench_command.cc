@@ -136,8 +136,8 @@ Result<void> bench(const BenchOptions& options) {
   for (int warm = 0; warm < 3; ++warm) {
     WEIR_TRY(request->run());
   }
-  const Usage before = usage_now();
   const AllocationCounts allocations_before = allocation_counts();
+  const Usage before = usage_now();  // last: what is called after it may fault its own code in
   const int64_t start = steady_now_ns();
   const auto limit = static_cast<int64_t>(options.seconds * 1e9);
   int64_t now = start;
