@@ -336,10 +336,13 @@ constexpr int64_t kLeastTiles4 = 25;
 constexpr int64_t kLeastTiles2 = 36;
 constexpr int64_t kWidestTile = 48;
 
-// Whether tiles of `size` pay for the least image that the output can be. A larger one is for larger tiles.
+// What an axis of an image whose extent is not known while compiling is taken to have.
+constexpr int64_t kUnknownExtent = 64;
+
+// Whether tiles of `size` pay for the output.
 bool pays(const TensorType& output, int64_t size) {
-  const int64_t height = output.shape[2].range().min;
-  const int64_t width = output.shape[3].range().min;
+  const int64_t height = output.shape[2].as_constant().value_or(kUnknownExtent);
+  const int64_t width = output.shape[3].as_constant().value_or(kUnknownExtent);
   if (height < 1 || width < 1) return false;
   const int64_t tiles = ceil_div(height, size) * ceil_div(width, size);
   // Pixels that tiles of 4 compute beyond the image's end, at most a third.

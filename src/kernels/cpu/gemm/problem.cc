@@ -11,11 +11,11 @@
 namespace weir {
 namespace {
 
-// Steps of K that a pass over B keeps: 32 columns of them are 64 KiB, which stay in the second-level cache
-// next to the rows of A.
-constexpr int64_t kBlockSteps = 512;
-// Micro-tiles that share such a pass: with 10 rows each, a 14 × 14 image.
-constexpr int64_t kBlockTiles = 20;
+// Steps of K that a pass over B keeps: 48 columns of them are 144 KiB, which stay in the second-level cache
+// next to the rows of A. (256, 400, 512: slower for K = 768 to 3072.)
+constexpr int64_t kBlockSteps = 768;
+// Rows that share such a pass: a 14 × 14 image, or the tokens of a vision transformer.
+constexpr int64_t kBlockRows = 208;
 // Bytes of sums that wait for the next K block.
 constexpr int64_t kWaitingBytes = 256 * 1024;
 // Bytes of row pointers a block may take; kernels with many taps get smaller blocks.
@@ -88,8 +88,8 @@ void finish_problem(GemmProblem& problem, Isa isa) {
 
   problem.tile_rows = gemm_tile_rows(isa, problem.columns);
   problem.tile_count = std::max<int64_t>(1, ceil_div(problem.row_count, problem.tile_rows));
-  problem.block_tiles =
-      std::clamp<int64_t>(kPointerBytes / (8 * problem.tile_rows * (problem.taps + 3)), 1, kBlockTiles);
+  problem.block_tiles = std::clamp<int64_t>(kPointerBytes / (8 * problem.tile_rows * (problem.taps + 3)), 1,
+                                            kBlockRows / problem.tile_rows);
 
   // K in blocks of equal length.
   const int64_t k_blocks = std::max<int64_t>(1, ceil_div(problem.k, kBlockSteps));
