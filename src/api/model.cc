@@ -140,7 +140,10 @@ Result<Model> open_model(const std::string& path, const ModelOptions& options) {
     cache.remove(key);  // a damaged entry is a miss
   }
   WEIR_ASSIGN(Compiled compiled, compile_now(path, options, model));
-  if (auto written = write_program(compiled.program, compiled.blocks, cache.path(key)); written) {
+  if (compiled.graph->reads_other_files) {
+    // The key is made of the model's own file: an entry would outlive a change of the others.
+    model.cache_note = "the model keeps weights in other files, whose changes the cache would not see";
+  } else if (auto written = write_program(compiled.program, compiled.blocks, cache.path(key)); written) {
     cache.trim(key);
     if (auto loaded = read_program(cache.path(key))) {
       model.loaded = std::move(*loaded);

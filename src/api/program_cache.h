@@ -8,6 +8,8 @@
 //   WEIR_TRY(write_program(program, blocks, cache.path(key)));
 //   cache.trim();
 //
+// Only for models that lie in one file: a key does not see a change of external data.
+//
 // A key is the hash of the model's content, the options and this build. The content is hashed only
 // when the file's identity (path, device, inode, size, time) is not remembered. Files are written aside and
 // renamed, never changed; a damaged one is a miss. Several processes may share a folder. The folder holds at

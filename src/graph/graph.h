@@ -96,6 +96,8 @@ class Graph {
   std::string name;
   // From the model, for example the character set of a text recogniser. In the order of the file.
   std::vector<std::pair<std::string, std::string>> metadata;
+  // Constants lie in other files than the model's own, which may change without it.
+  bool reads_other_files = false;
   SymbolTable symbols;
   std::vector<Constraint> constraints;
 

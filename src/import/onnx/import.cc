@@ -64,6 +64,7 @@ class Importer {
     graph.set_outputs(std::move(outputs));
     graph.remove_unused();
     WEIR_TRY(verify(graph));
+    graph.reads_other_files = reader_.has_read_other_files();
     return graph;
   }
 

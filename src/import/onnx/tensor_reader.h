@@ -41,6 +41,8 @@ class TensorReader {
   // Checked: a known element type, dimensions that are not negative and whose product fits.
   static Result<TensorType> type_of(const onnx::TensorProto& tensor);
   Result<Constant> read(const onnx::TensorProto& tensor);
+  // Whether any tensor so far came from a file of external data.
+  bool has_read_other_files() const { return !external_.empty(); }
 
  private:
   Result<Constant> read_payload(const onnx::TensorProto& tensor, const TensorType& type, int64_t count);
