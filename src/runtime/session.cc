@@ -20,6 +20,15 @@ struct ProgramBytes final : RefCounted {
   std::shared_ptr<const void> owner;
 };
 
+// Reads every page once, so that no inference is the first to. Of a mapped file the system may take pages
+// away again.
+void touch_pages(std::span<const std::byte> bytes, int64_t page_bytes) {
+  const volatile std::byte* data = bytes.data();
+  for (size_t offset = 0; offset < bytes.size(); offset += static_cast<size_t>(page_bytes)) {
+    (void)data[offset];
+  }
+}
+
 }  // namespace
 
 Result<Ref<Session>> Session::create(LoadedProgram loaded, Ref<Device> device,
@@ -116,6 +125,7 @@ Result<void> Session::load_constants() {
   import.label = name_;
   import.keep_alive = make_ref<ProgramBytes>(loaded_.owner);
   WEIR_ASSIGN(constants_, device_->import_buffer(import));
+  touch_pages(bytes, device_->info().page_bytes);
   constants_note_ = "used where the program is mapped";
   return {};
 }
