@@ -356,8 +356,9 @@ TEST_P(Requests, MayBeStartedAndDroppedInTheirOwnHandler) {
       next.user = user;
       next.function = [](void* inner, const Status*) {
         auto* last = static_cast<Loop*>(inner);
+        const Ref<Event> done = last->done;  // the waiter drops its own at once
         last->request = nullptr;
-        must(last->done->signal(1));
+        must(done->signal(1));
       };
       EXPECT_EQ(must(l->request->start({}, {}, next)), SubmitAnswer::kQueued);
     }
