@@ -79,20 +79,19 @@ BindingVerdict binding_verdict(const Device& device, const TensorSpec& wanted, c
   return verdict;
 }
 
-Result<void> check_verdict(const BindingVerdict& verdict, CopyPolicy policy, const TensorSpec& wanted,
-                           const TensorView& given, std::string_view what) {
+Status verdict_error(const BindingVerdict& verdict, const TensorSpec& wanted, const TensorView& given,
+                     std::string_view what) {
   if (verdict.answer == BindingAnswer::kRefused) {
-    return fail(StatusCode::kInvalidArgument, "A tensor given as {} is ({}), and the program has ({}): {}.",
-                what, spec_of(given).to_string(), wanted.to_string(), reasons_text(verdict.reasons));
+    return {StatusCode::kInvalidArgument,
+            fmt::format("A tensor given as {} is ({}), and the program has ({}): {}.", what,
+                        spec_of(given).to_string(), wanted.to_string(), reasons_text(verdict.reasons))};
   }
-  if (verdict.answer == BindingAnswer::kCopied && policy == CopyPolicy::kForbid) {
-    return fail(
-        StatusCode::kFailedPrecondition,
-        "A tensor given as {} would be copied ({} bytes; {}), and copies are forbidden here; write into "
-        "the request's own tensor, or bind memory that can be used in place.",
-        what, verdict.copied_bytes, reasons_text(verdict.reasons));
-  }
-  return {};
+  return {
+      StatusCode::kFailedPrecondition,
+      fmt::format(
+          "A tensor given as {} would be copied ({} bytes; {}), and copies are forbidden here; write into "
+          "the request's own tensor, or bind memory that can be used in place.",
+          what, verdict.copied_bytes, reasons_text(verdict.reasons))};
 }
 
 }  // namespace weir

@@ -48,9 +48,14 @@ enum class TensorUse : uint8_t { kRead, kWrite };
 BindingVerdict binding_verdict(const Device& device, const TensorSpec& wanted, const TensorView& given,
                                TensorUse use);
 
-// The error for a verdict that is refused, or that copies where `policy` forbids it; ok otherwise. `what`
-// names the tensor: "input 'images' of 'yolo'".
-Result<void> check_verdict(const BindingVerdict& verdict, CopyPolicy policy, const TensorSpec& wanted,
-                           const TensorView& given, std::string_view what);
+// Whether the verdict lets it happen; allocates nothing.
+constexpr bool is_allowed(const BindingVerdict& verdict, CopyPolicy policy) {
+  return verdict.answer == BindingAnswer::kInPlace ||
+         (verdict.answer == BindingAnswer::kCopied && policy == CopyPolicy::kAllow);
+}
+
+// The error for a verdict that is not allowed. `what` names the tensor: "input 'images' of 'yolo'".
+Status verdict_error(const BindingVerdict& verdict, const TensorSpec& wanted, const TensorView& given,
+                     std::string_view what);
 
 }  // namespace weir

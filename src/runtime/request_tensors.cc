@@ -129,7 +129,9 @@ Result<BindingVerdict> Request::set_input(int32_t index, const TensorView& from,
     given.copied_bytes = byte_size(from.type, from.element_count());
     given.reasons |= kReasonLent;
   }
-  WEIR_TRY(check_verdict(given, policy, input_spec(index), from, port_name(false, index)));
+  if (!is_allowed(given, policy)) {
+    return std::unexpected(verdict_error(given, input_spec(index), from, port_name(false, index)));
+  }
   const auto position = static_cast<size_t>(index);
   if (bound_inputs_[position] || input_bindings_[position].copied) {
     WEIR_TRY(bind_buffer(inputs_side(), index, {}, 0));
@@ -187,8 +189,14 @@ Result<BindingVerdict> Request::bind_tensor(const Side& side, int32_t index, con
   const auto position = static_cast<size_t>(index);
   WEIR_ASSIGN(const BindingVerdict given, verdict(side.output, index, tensor));
   const TensorSpec wanted = side.output ? output_spec(index) : input_spec(index);
-  const std::string what = port_name(side.output, index);
-  WEIR_TRY(check_verdict(given, policy, wanted, tensor, what));
+  if (!is_allowed(given, policy)) {
+    return std::unexpected(verdict_error(given, wanted, tensor, port_name(side.output, index)));
+  }
+  if (const Binding& now = side.bindings[position]; now.tensor.data == tensor.data &&
+                                                    now.verdict.answer == given.answer &&
+                                                    spec_of(now.tensor) == spec_of(tensor)) {
+    return given;  // that is bound already
+  }
   Ref<Buffer> buffer;
   if (given.answer == BindingAnswer::kInPlace && wanted.element_count() > 0) {
     ImportDescriptor import;
@@ -196,9 +204,10 @@ Result<BindingVerdict> Request::bind_tensor(const Side& side, int32_t index, con
     import.size = wanted.extent_bytes();
     import.read_only = !side.output;
     import.label = side.ports[position].name;
-    WEIR_ASSIGN(buffer, session_->device().import_buffer(import), "while binding {}", what);
+    WEIR_ASSIGN(buffer, session_->device().import_buffer(import), "while binding {}",
+                port_name(side.output, index));
   }
-  WEIR_TRY(bind_buffer(side, index, std::move(buffer), 0), "while binding {}", what);
+  WEIR_TRY(bind_buffer(side, index, std::move(buffer), 0), "while binding {}", port_name(side.output, index));
   side.bindings[position] = {tensor, given.answer == BindingAnswer::kCopied, given};
   return given;
 }
