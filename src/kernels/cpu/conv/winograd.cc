@@ -330,6 +330,10 @@ namespace {
 // Of the second-level cache, for the transformed input of a block.
 constexpr int64_t kInputBytes = 384 * 1024;
 constexpr int64_t kMostBlockTiles = 30;
+// Transformed weights that do not stay in the second-level cache, and what blocks may take then.
+constexpr int64_t kHeavyBytes = 768 * 1024;
+constexpr int64_t kHeavyInputBytes = 1024 * 1024;
+constexpr int64_t kMostHeavyTiles = 64;
 // With less tiles a pass over the transformed weights, which are 4 (m = 4) or 1.8 times the weights, is not
 // worth it.
 constexpr int64_t kLeastTiles4 = 25;
@@ -461,20 +465,31 @@ WinogradProblem make_problem(const ConcreteOp& op, int64_t size) {
   problem.tiles = {ceil_div(shape.output[0], size), ceil_div(shape.output[1], size)};
   problem.tile_count = shape.batch * problem.tiles[0] * problem.tiles[1];
 
-  // Blocks: an even number, so that two threads share them evenly, of tiles that are worth a pass over the
-  // weights.
   const int64_t points = (size + 2) * (size + 2);
   const int64_t row = align_up(problem.channels, 16);
-  const int64_t fitting = kInputBytes / (points * row * int64_t{sizeof(float)});
-  const int64_t most = std::clamp<int64_t>(fitting, 10, kMostBlockTiles);
-  problem.blocks = align_up(std::max<int64_t>(1, ceil_div(problem.tile_count, most)), 2);
-  while (problem.blocks < 8 && problem.tile_count / (problem.blocks + 2) >= 12) problem.blocks += 2;
-  problem.blocks = std::clamp<int64_t>(problem.blocks, 1, std::max<int64_t>(problem.tile_count, 1));
-  problem.block_tiles = ceil_div(problem.tile_count, problem.blocks);
   const int64_t panels = ceil_div(problem.columns, 16);
-  const int64_t wanted =
-      std::clamp<int64_t>(ceil_div(int64_t{32}, problem.blocks), 1, std::max<int64_t>(1, panels / 4));
-  problem.column_block = align_up(ceil_div(panels, wanted), 2) * 16;
+  const int64_t tile_bytes = points * row * int64_t{sizeof(float)};
+  const int64_t weight_bytes = tile_bytes * panels * 16;
+  const int64_t tiles = std::max<int64_t>(problem.tile_count, 1);
+  int64_t ranges = 1;
+  if (weight_bytes > kHeavyBytes) {
+    // Few, large blocks, since each reads all of its columns' weights; participants share out columns, and
+    // transform the input of a block more than once.
+    const int64_t most = std::clamp<int64_t>(kHeavyInputBytes / tile_bytes, 10, kMostHeavyTiles);
+    const int64_t most_ranges = std::max<int64_t>(1, panels / 2);
+    problem.blocks = ceil_div(tiles, most);
+    while (problem.blocks * most_ranges < 8 && tiles / (problem.blocks + 1) >= 10) ++problem.blocks;
+    ranges = std::min(most_ranges, ceil_div(int64_t{16}, problem.blocks));
+  } else {
+    // An even number, so that two threads share them evenly.
+    const int64_t most = std::clamp<int64_t>(kInputBytes / tile_bytes, 10, kMostBlockTiles);
+    problem.blocks = align_up(ceil_div(tiles, most), 2);
+    while (problem.blocks < 8 && tiles / (problem.blocks + 2) >= 12) problem.blocks += 2;
+    problem.blocks = std::min(problem.blocks, tiles);
+    ranges = std::clamp<int64_t>(ceil_div(int64_t{32}, problem.blocks), 1, std::max<int64_t>(1, panels / 4));
+  }
+  problem.block_tiles = ceil_div(tiles, problem.blocks);
+  problem.column_block = std::max<int64_t>(2, ceil_div(panels, ranges)) * 16;
   problem.column_blocks = ceil_div(panels * 16, problem.column_block);
   if (problem.tile_count == 0) problem.blocks = 0;
 
