@@ -4,7 +4,7 @@
 # What must hold of the shared libraries:
 #   size LIBRARY STRIP                   stripped, under 4,000,000 bytes
 #   dependencies LIBRARY                 neither protobuf nor ONNX
-#   exports HEADER LIBRARY...            exactly the functions of the header
+#   exports HEADERS LIBRARY...           exactly the functions that the folder of headers declares
 #   runs COMPILE RUN FOLDER              a program file runs without the compiler
 #   installs CMAKE BUILD SOURCE FOLDER   an installed copy is found, linked and run
 set -eu
@@ -33,7 +33,7 @@ dependencies)
   if nm -DC "$1" | grep -E ' T .*weir::'; then fail "$1 shows its inside"; fi
   ;;
 exports)
-  header=$(sed -e 's|//.*||' -e '/^#/d' "$1" | tr '\n' ' ' | grep -oE 'WEIR_API[^;]*' | grep -oE '\bweir_[a-z0-9_]+ *\(' |
+  header=$(cat "$1"/*.h | sed -e 's|//.*||' -e '/^#/d' | tr '\n' ' ' | grep -oE 'WEIR_API[^;]*' | grep -oE '\bweir_[a-z0-9_]+ *\(' |
     tr -d ' (' | sort -u)
   [ -n "$header" ] || fail "$1 declares nothing"
   shift
@@ -44,9 +44,9 @@ exports)
       echo "$exported" | grep -qx "$name" || fail "$library lacks $name"
     done
     for name in $exported; do
-      echo "$header" | grep -qx "$name" || fail "$library exports $name, which the header does not declare"
+      echo "$header" | grep -qx "$name" || fail "$library exports $name, which no header declares"
     done
-    echo "$(basename "$library") exports the $(echo "$exported" | wc -l) functions of the header."
+    echo "$(basename "$library") exports the $(echo "$exported" | wc -l) functions of the headers."
   done
   ;;
 runs)
