@@ -137,9 +137,10 @@ HWY_INLINE V sigmoid32(D d, V x) {
   return reciprocal_of_large(d, hn::Add(hn::Set(d, 1.0f), exp32_of_parts(d, r, n, shifted)));
 }
 
-// x · sigmoid(x)
+// x · sigmoid(x), and where that underflows, minus infinity included, as good as 0.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V silu32(D d, V x) {
+  x = at_least(x, hn::Set(d, -86.98f));
   return hn::Mul(x, sigmoid32(d, x));
 }
 
