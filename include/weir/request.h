@@ -113,7 +113,7 @@ typedef struct weir_binding {
 } weir_binding;
 
 // "strides, alignment": as many as there is room for, with a zero at the end, in `text`; returns the length
-// of the whole.
+// of the whole: 0 where there is no memory for it.
 WEIR_API size_t weir_copy_reasons_text(weir_copy_reasons reasons, char* text, size_t room);
 
 // What would become of a tensor here; nothing changes.

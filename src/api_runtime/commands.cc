@@ -13,6 +13,7 @@ using weir::BufferRange;
 using weir::CommandBuffer;
 using weir::CpuInvocation;
 using weir::CpuKernelEntry;
+using weir::Encoder;
 using weir::Event;
 using weir::EventPoint;
 using weir::EventWait;
@@ -66,10 +67,26 @@ weir_status* status_of(Result<void> result) {
 }
 
 // A mistake in a call that has no status of its own.
-void refuse(weir_command_buffer* commands, const char* function) {
-  object(commands)->encoder().refuse(
+void refuse(Encoder& encoder, const char* function) {
+  encoder.refuse(
       Status(StatusCode::kInvalidArgument,
              fmt::format("Function '{}' was given a null argument where it needs an object.", function)));
+}
+
+// Sealing tells that memory ran out, as it tells of any mistake.
+template <typename Action>
+void encode(weir_command_buffer* commands, Action action) noexcept {
+  if (commands == nullptr) {
+    return;
+  }
+  try {
+    action(object(commands)->encoder());
+  } catch (const std::bad_alloc&) {
+    try {
+      object(commands)->encoder().refuse(weir::out_of_memory());
+    } catch (const std::bad_alloc&) {  // the mistake is kept, only its place is not
+    }
+  }
 }
 
 void tell_c(const weir::CompletionHandler& handler, const Status* status) {
@@ -78,8 +95,9 @@ void tell_c(const weir::CompletionHandler& handler, const Status* status) {
     function(handler.user, nullptr);
     return;
   }
-  const weir_status told{.status = *status, .text = status->to_string()};
-  function(handler.user, &told);
+  weir_status* told = failed(*status);
+  function(handler.user, told);
+  weir_status_free(told);
 }
 
 }  // namespace
@@ -101,7 +119,7 @@ void weir_invocation_index_out_of_range(const weir_invocation* invocation, int64
 }
 
 weir_status* weir_library_create(weir_device* device, const char* label, const weir_kernel_desc* kernels,
-                                 int32_t count, weir_library** library) {
+                                 int32_t count, weir_library** library) try {
   if (device == nullptr || library == nullptr || (kernels == nullptr && count > 0)) {
     return null_argument(__func__);
   }
@@ -127,6 +145,8 @@ weir_status* weir_library_create(weir_device* device, const char* label, const w
   }
   *library = handle(*std::move(created));
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_library* weir_library_retain(weir_library* library) {
@@ -137,7 +157,8 @@ void weir_library_release(weir_library* library) {
   release(library);
 }
 
-weir_status* weir_library_get_kernel(const weir_library* library, const char* name, weir_kernel** kernel) {
+weir_status* weir_library_get_kernel(const weir_library* library, const char* name,
+                                     weir_kernel** kernel) try {
   if (library == nullptr || name == nullptr || kernel == nullptr) {
     return null_argument(__func__);
   }
@@ -147,6 +168,8 @@ weir_status* weir_library_get_kernel(const weir_library* library, const char* na
   }
   *kernel = handle(*std::move(found));
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_kernel* weir_kernel_retain(weir_kernel* kernel) {
@@ -158,7 +181,7 @@ void weir_kernel_release(weir_kernel* kernel) {
 }
 
 weir_status* weir_command_buffer_create(weir_device* device, const weir_command_buffer_desc* desc,
-                                        weir_command_buffer** commands) {
+                                        weir_command_buffer** commands) try {
   if (device == nullptr || commands == nullptr) {
     return null_argument(__func__);
   }
@@ -174,6 +197,8 @@ weir_status* weir_command_buffer_create(weir_device* device, const weir_command_
   }
   *commands = handle(*std::move(created));
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_command_buffer* weir_command_buffer_retain(weir_command_buffer* commands) {
@@ -185,113 +210,77 @@ void weir_command_buffer_release(weir_command_buffer* commands) {
 }
 
 void weir_encode_step(weir_command_buffer* commands, int32_t step) {
-  if (commands != nullptr) {
-    object(commands)->encoder().set_step(step);
-  }
+  encode(commands, [&](Encoder& encoder) { encoder.set_step(step); });
 }
 
 void weir_encode_kernel(weir_command_buffer* commands, weir_kernel* kernel) {
-  if (commands == nullptr) {
-    return;
-  }
-  if (kernel == nullptr) {
-    refuse(commands, __func__);
-    return;
-  }
-  object(commands)->encoder().set_kernel(*object(kernel));
+  encode(commands, [&, function = __func__](Encoder& encoder) {
+    kernel == nullptr ? refuse(encoder, function) : encoder.set_kernel(*object(kernel));
+  });
 }
 
 void weir_encode_buffer(weir_command_buffer* commands, int32_t index, weir_range range, weir_access access) {
-  if (commands != nullptr) {
+  encode(commands, [&](Encoder& encoder) {
     const bool known = access >= WEIR_READ && access <= WEIR_READ_WRITE;
-    object(commands)->encoder().set_buffer(index, range_of(range),
-                                           static_cast<weir::Access>(known ? access : 0));
-  }
+    encoder.set_buffer(index, range_of(range), static_cast<weir::Access>(known ? access : 0));
+  });
 }
 
 void weir_encode_null(weir_command_buffer* commands, int32_t index) {
-  if (commands != nullptr) {
-    object(commands)->encoder().set_null(index);
-  }
+  encode(commands, [&](Encoder& encoder) { encoder.set_null(index); });
 }
 
 void weir_encode_constants(weir_command_buffer* commands, const void* bytes, size_t size) {
-  if (commands == nullptr) {
-    return;
-  }
-  if (bytes == nullptr && size > 0) {
-    refuse(commands, __func__);
-  } else {
-    object(commands)->encoder().set_constants({static_cast<const std::byte*>(bytes), size});
-  }
+  encode(commands, [&, function = __func__](Encoder& encoder) {
+    bytes == nullptr&& size > 0 ? refuse(encoder, function)
+                                : encoder.set_constants({static_cast<const std::byte*>(bytes), size});
+  });
 }
 
 void weir_encode_scratch(weir_command_buffer* commands, int64_t bytes_per_participant) {
-  if (commands != nullptr) {
-    object(commands)->encoder().set_scratch(bytes_per_participant);
-  }
+  encode(commands, [&](Encoder& encoder) { encoder.set_scratch(bytes_per_participant); });
 }
 
 void weir_encode_parameters(weir_command_buffer* commands, int64_t offset) {
-  if (commands != nullptr) {
-    object(commands)->encoder().set_parameters(offset);
-  }
+  encode(commands, [&](Encoder& encoder) { encoder.set_parameters(offset); });
 }
 
 void weir_encode_dispatch(weir_command_buffer* commands, int64_t x, int64_t y, int64_t z) {
-  if (commands != nullptr) {
-    object(commands)->encoder().dispatch(x, y, z);
-  }
+  encode(commands, [&](Encoder& encoder) { encoder.dispatch(x, y, z); });
 }
 
 void weir_encode_barrier(weir_command_buffer* commands) {
-  if (commands != nullptr) {
-    object(commands)->encoder().barrier();
-  }
+  encode(commands, [&](Encoder& encoder) { encoder.barrier(); });
 }
 
 void weir_encode_update_fence(weir_command_buffer* commands, weir_fence* fence) {
-  if (commands == nullptr) {
-    return;
-  }
-  if (fence == nullptr) {
-    refuse(commands, __func__);
-  } else {
-    object(commands)->encoder().update_fence(*object(fence));
-  }
+  encode(commands, [&, function = __func__](Encoder& encoder) {
+    fence == nullptr ? refuse(encoder, function) : encoder.update_fence(*object(fence));
+  });
 }
 
 void weir_encode_wait_fence(weir_command_buffer* commands, weir_fence* fence) {
-  if (commands == nullptr) {
-    return;
-  }
-  if (fence == nullptr) {
-    refuse(commands, __func__);
-  } else {
-    object(commands)->encoder().wait_fence(*object(fence));
-  }
+  encode(commands, [&, function = __func__](Encoder& encoder) {
+    fence == nullptr ? refuse(encoder, function) : encoder.wait_fence(*object(fence));
+  });
 }
 
 void weir_encode_fill(weir_command_buffer* commands, weir_range target, uint8_t value) {
-  if (commands != nullptr) {
-    object(commands)->encoder().fill(range_of(target), value);
-  }
+  encode(commands, [&](Encoder& encoder) { encoder.fill(range_of(target), value); });
 }
 
 void weir_encode_copy(weir_command_buffer* commands, weir_range source, weir_range target) {
-  if (commands != nullptr) {
-    object(commands)->encoder().copy(range_of(source), range_of(target));
-  }
+  encode(commands, [&](Encoder& encoder) { encoder.copy(range_of(source), range_of(target)); });
 }
 
 void weir_encode_host_call(weir_command_buffer* commands, void (*call)(void* user), void* user) {
-  if (commands != nullptr) {
-    object(commands)->encoder().host_call(call, user);
-  }
+  encode(commands, [&](Encoder& encoder) { encoder.host_call(call, user); });
 }
 
-weir_status* weir_command_buffer_seal(weir_command_buffer* commands) {
+weir_status* weir_command_buffer_seal(weir_command_buffer* commands) try {
   return commands == nullptr ? null_argument(__func__) : status_of(object(commands)->seal());
+} catch (...) {
+  return caught(__func__);
 }
 
 int64_t weir_command_buffer_host_bytes(const weir_command_buffer* commands) {
@@ -311,24 +300,30 @@ const char* weir_command_buffer_note(const weir_command_buffer* commands, int32_
 }
 
 weir_status* weir_command_buffer_bind_scratch(weir_command_buffer* commands, weir_buffer* buffer,
-                                              int64_t offset) {
+                                              int64_t offset) try {
   return commands == nullptr || buffer == nullptr
              ? null_argument(__func__)
              : status_of(object(commands)->bind_scratch(*object(buffer), offset));
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_status* weir_command_buffer_bind_parameters(weir_command_buffer* commands, weir_buffer* buffer,
-                                                 int64_t offset) {
+                                                 int64_t offset) try {
   return commands == nullptr || buffer == nullptr
              ? null_argument(__func__)
              : status_of(object(commands)->bind_parameters(*object(buffer), offset));
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_status* weir_command_buffer_bind_slot(weir_command_buffer* commands, int32_t slot, weir_buffer* buffer,
-                                           int64_t offset) {
+                                           int64_t offset) try {
   return commands == nullptr || buffer == nullptr
              ? null_argument(__func__)
              : status_of(object(commands)->bind_slot(slot, *object(buffer), offset));
+} catch (...) {
+  return caught(__func__);
 }
 
 void weir_command_buffer_cancel(weir_command_buffer* commands) {
@@ -337,9 +332,11 @@ void weir_command_buffer_cancel(weir_command_buffer* commands) {
   }
 }
 
-weir_status* weir_command_buffer_wait(weir_command_buffer* commands, int64_t timeout_ns) {
+weir_status* weir_command_buffer_wait(weir_command_buffer* commands, int64_t timeout_ns) try {
   return commands == nullptr ? null_argument(__func__)
                              : status_of(object(commands)->wait(timeout(timeout_ns)));
+} catch (...) {
+  return caught(__func__);
 }
 
 const weir_command_profile* weir_command_buffer_profile(const weir_command_buffer* commands, int32_t* count) {
@@ -353,7 +350,7 @@ const weir_command_profile* weir_command_buffer_profile(const weir_command_buffe
   return lines.empty() ? nullptr : reinterpret_cast<const weir_command_profile*>(lines.data());
 }
 
-weir_status* weir_fence_create(weir_device* device, const char* label, weir_fence** fence) {
+weir_status* weir_fence_create(weir_device* device, const char* label, weir_fence** fence) try {
   if (device == nullptr || fence == nullptr) {
     return null_argument(__func__);
   }
@@ -363,6 +360,8 @@ weir_status* weir_fence_create(weir_device* device, const char* label, weir_fenc
   }
   *fence = handle(*std::move(created));
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_fence* weir_fence_retain(weir_fence* fence) {
@@ -373,7 +372,7 @@ void weir_fence_release(weir_fence* fence) {
   release(fence);
 }
 
-weir_status* weir_event_create(weir_device* device, const char* label, weir_event** event) {
+weir_status* weir_event_create(weir_device* device, const char* label, weir_event** event) try {
   if (device == nullptr || event == nullptr) {
     return null_argument(__func__);
   }
@@ -383,6 +382,8 @@ weir_status* weir_event_create(weir_device* device, const char* label, weir_even
   }
   *event = handle(*std::move(created));
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_event* weir_event_retain(weir_event* event) {
@@ -397,7 +398,7 @@ uint64_t weir_event_value(const weir_event* event) {
   return event == nullptr ? 0 : object(event)->value();
 }
 
-weir_status* weir_event_wait(weir_event* event, uint64_t value, int64_t timeout_ns, bool* reached) {
+weir_status* weir_event_wait(weir_event* event, uint64_t value, int64_t timeout_ns, bool* reached) try {
   if (event == nullptr) {
     return null_argument(__func__);
   }
@@ -409,13 +410,17 @@ weir_status* weir_event_wait(weir_event* event, uint64_t value, int64_t timeout_
     *reached = *result == EventWait::kReached;
   }
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
-weir_status* weir_event_signal(weir_event* event, uint64_t value) {
+weir_status* weir_event_signal(weir_event* event, uint64_t value) try {
   return event == nullptr ? null_argument(__func__) : status_of(object(event)->signal(value));
+} catch (...) {
+  return caught(__func__);
 }
 
-weir_status* weir_event_fail(weir_event* event, uint64_t value, weir_code code, const char* message) {
+weir_status* weir_event_fail(weir_event* event, uint64_t value, weir_code code, const char* message) try {
   if (event == nullptr) {
     return null_argument(__func__);
   }
@@ -423,9 +428,11 @@ weir_status* weir_event_fail(weir_event* event, uint64_t value, weir_code code, 
   return status_of(object(event)->fail(
       value,
       Status(known ? static_cast<StatusCode>(code) : StatusCode::kUnknown, std::string(text(message)))));
+} catch (...) {
+  return caught(__func__);
 }
 
-weir_status* weir_queue_create(weir_device* device, const weir_queue_desc* desc, weir_queue** queue) {
+weir_status* weir_queue_create(weir_device* device, const weir_queue_desc* desc, weir_queue** queue) try {
   if (device == nullptr || queue == nullptr) {
     return null_argument(__func__);
   }
@@ -440,6 +447,8 @@ weir_status* weir_queue_create(weir_device* device, const weir_queue_desc* desc,
   }
   *queue = handle(*std::move(created));
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_queue* weir_queue_retain(weir_queue* queue) {
@@ -451,7 +460,7 @@ void weir_queue_release(weir_queue* queue) {
 }
 
 weir_status* weir_queue_submit(weir_queue* queue, const weir_submission* submission,
-                               weir_submit_answer* answer) {
+                               weir_submit_answer* answer) try {
   if (queue == nullptr || submission == nullptr || answer == nullptr) {
     return null_argument(__func__);
   }
@@ -488,6 +497,8 @@ weir_status* weir_queue_submit(weir_queue* queue, const weir_submission* submiss
   }
   *answer = static_cast<weir_submit_answer>(*result);
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 void weir_queue_wait_idle(weir_queue* queue) {
@@ -496,7 +507,7 @@ void weir_queue_wait_idle(weir_queue* queue) {
   }
 }
 
-weir_status* weir_queue_get_stats(const weir_queue* queue, weir_queue_stats* stats) {
+weir_status* weir_queue_get_stats(const weir_queue* queue, weir_queue_stats* stats) try {
   if (queue == nullptr || stats == nullptr) {
     return null_argument(__func__);
   }
@@ -509,6 +520,8 @@ weir_status* weir_queue_get_stats(const weir_queue* queue, weir_queue_stats* sta
                 .failed = from.failed},
                stats);
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 }  // extern "C"

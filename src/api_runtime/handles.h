@@ -8,15 +8,17 @@
 #include <cstring>
 #include <string>
 
+#include "base/out_of_memory.h"
 #include "base/ref.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "hal/device.h"
 #include "weir/weir.h"
 
+// One block with its text, from failed(), or one of the statuses that need no memory.
 struct weir_status {
-  weir::Status status;
-  std::string text;
+  weir::StatusCode code;
+  const char* text;
 };
 
 // What a process shares.
@@ -26,17 +28,30 @@ struct weir_runtime : public weir::RefCounted {
 
 namespace weir::api {
 
-inline weir_status* failed(Status status) {
-  std::string text = status.to_string();
-  return new weir_status{.status = std::move(status), .text = std::move(text)};
-}
+// What a call answers that found no memory for its own small structures. Freeing it does nothing.
+weir_status* out_of_memory_status() noexcept;
+
+// Where there is no memory for the status itself, out_of_memory_status().
+weir_status* failed(const Status& status) noexcept;
 
 template <typename T>
-weir_status* failed(Result<T>& result) {
-  return failed(std::move(result).error());
+weir_status* failed(const Result<T>& result) noexcept {
+  return failed(result.error());
 }
 
-weir_status* null_argument(const char* function);
+weir_status* null_argument(const char* function) noexcept;
+
+// Nothing is thrown out of the C interface. Every entry point that returns a status is
+//
+//   weir_status* weir_buffer_create(…) try {
+//     …
+//   } catch (...) {
+//     return caught(__func__);
+//   }
+//
+// std::bad_alloc becomes out_of_memory_status(): what the call had begun is undone by its owners'
+// destructors. All else can only come from a caller's own function that throws.
+weir_status* caught(const char* function) noexcept;
 
 // Calls a caller's function with a weir_status of its own; none for null.
 CompletionHandler c_handler(void (*on_complete)(void* user, const weir_status* status), void* user);

@@ -60,7 +60,7 @@ class Release final : public RefCounted {
 
 extern "C" {
 
-weir_status* weir_buffer_create(weir_device* device, const weir_buffer_desc* desc, weir_buffer** buffer) {
+weir_status* weir_buffer_create(weir_device* device, const weir_buffer_desc* desc, weir_buffer** buffer) try {
   if (device == nullptr || desc == nullptr || buffer == nullptr) {
     return null_argument(__func__);
   }
@@ -83,6 +83,8 @@ weir_status* weir_buffer_create(weir_device* device, const weir_buffer_desc* des
   }
   *buffer = handle(*std::move(created));
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_buffer* weir_buffer_retain(weir_buffer* buffer) {
@@ -105,7 +107,7 @@ const char* weir_buffer_label(const weir_buffer* buffer) {
   return buffer == nullptr ? "" : object(buffer)->label().c_str();
 }
 
-weir_status* weir_buffer_contents(weir_buffer* buffer, void** bytes) {
+weir_status* weir_buffer_contents(weir_buffer* buffer, void** bytes) try {
   if (buffer == nullptr || bytes == nullptr) {
     return null_argument(__func__);
   }
@@ -115,9 +117,11 @@ weir_status* weir_buffer_contents(weir_buffer* buffer, void** bytes) {
   }
   *bytes = contents->data();
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
-weir_status* weir_buffer_read_contents(const weir_buffer* buffer, const void** bytes) {
+weir_status* weir_buffer_read_contents(const weir_buffer* buffer, const void** bytes) try {
   if (buffer == nullptr || bytes == nullptr) {
     return null_argument(__func__);
   }
@@ -127,22 +131,28 @@ weir_status* weir_buffer_read_contents(const weir_buffer* buffer, const void** b
   }
   *bytes = contents->data();
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
-weir_status* weir_buffer_did_modify(weir_buffer* buffer, int64_t offset, int64_t size) {
+weir_status* weir_buffer_did_modify(weir_buffer* buffer, int64_t offset, int64_t size) try {
   if (buffer == nullptr) {
     return null_argument(__func__);
   }
   Result<void> result = object(buffer)->did_modify(offset, size);
   return result ? nullptr : failed(result);
+} catch (...) {
+  return caught(__func__);
 }
 
-weir_status* weir_buffer_synchronize(weir_buffer* buffer, int64_t offset, int64_t size) {
+weir_status* weir_buffer_synchronize(weir_buffer* buffer, int64_t offset, int64_t size) try {
   if (buffer == nullptr) {
     return null_argument(__func__);
   }
   Result<void> result = object(buffer)->synchronize(offset, size);
   return result ? nullptr : failed(result);
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_import_verdict weir_device_import_verdict(const weir_device* device, const void* pointer, int64_t size) {
@@ -156,7 +166,7 @@ const char* weir_import_verdict_text(weir_import_verdict verdict) {
              : to_string(static_cast<weir::ImportVerdict>(verdict)).data();
 }
 
-weir_status* weir_buffer_import(weir_device* device, const weir_import_desc* desc, weir_buffer** buffer) {
+weir_status* weir_buffer_import(weir_device* device, const weir_import_desc* desc, weir_buffer** buffer) try {
   if (device == nullptr || desc == nullptr || buffer == nullptr) {
     return null_argument(__func__);
   }
@@ -182,9 +192,11 @@ weir_status* weir_buffer_import(weir_device* device, const weir_import_desc* des
   }
   *buffer = handle(*std::move(created));
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
-weir_status* weir_heap_create(weir_device* device, const weir_heap_desc* desc, weir_heap** heap) {
+weir_status* weir_heap_create(weir_device* device, const weir_heap_desc* desc, weir_heap** heap) try {
   if (device == nullptr || desc == nullptr || heap == nullptr) {
     return null_argument(__func__);
   }
@@ -205,6 +217,8 @@ weir_status* weir_heap_create(weir_device* device, const weir_heap_desc* desc, w
   }
   *heap = handle(*std::move(created));
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_heap* weir_heap_retain(weir_heap* heap) {
@@ -220,7 +234,7 @@ int64_t weir_heap_size(const weir_heap* heap) {
 }
 
 weir_status* weir_heap_create_buffer(weir_heap* heap, int64_t offset, int64_t size, weir_usage usage,
-                                     const char* label, weir_buffer** buffer) {
+                                     const char* label, weir_buffer** buffer) try {
   if (heap == nullptr || buffer == nullptr) {
     return null_argument(__func__);
   }
@@ -234,6 +248,8 @@ weir_status* weir_heap_create_buffer(weir_heap* heap, int64_t offset, int64_t si
   }
   *buffer = handle(*std::move(created));
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 }  // extern "C"

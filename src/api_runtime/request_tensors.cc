@@ -80,21 +80,25 @@ weir_status* with_tensor(const weir_request* request, const weir_tensor* tensor,
 
 extern "C" {
 
-weir_status* weir_request_input(weir_request* request, int32_t index, weir_tensor* tensor) {
+weir_status* weir_request_input(weir_request* request, int32_t index, weir_tensor* tensor) try {
   if (request == nullptr || tensor == nullptr) {
     return null_argument(__func__);
   }
   return write_view(request->request->input(index), tensor);
+} catch (...) {
+  return caught(__func__);
 }
 
-weir_status* weir_request_output(weir_request* request, int32_t index, weir_tensor* tensor) {
+weir_status* weir_request_output(weir_request* request, int32_t index, weir_tensor* tensor) try {
   if (request == nullptr || tensor == nullptr) {
     return null_argument(__func__);
   }
   return write_view(request->request->output(index), tensor);
+} catch (...) {
+  return caught(__func__);
 }
 
-weir_status* weir_request_lease_output(weir_request* request, int32_t index, weir_lease** lease) {
+weir_status* weir_request_lease_output(weir_request* request, int32_t index, weir_lease** lease) try {
   if (request == nullptr || lease == nullptr) {
     return null_argument(__func__);
   }
@@ -104,14 +108,18 @@ weir_status* weir_request_lease_output(weir_request* request, int32_t index, wei
   }
   *lease = reinterpret_cast<weir_lease*>(taken->detach());
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
-weir_status* weir_lease_tensor(const weir_lease* lease, weir_tensor* tensor) {
+weir_status* weir_lease_tensor(const weir_lease* lease, weir_tensor* tensor) try {
   if (lease == nullptr || tensor == nullptr) {
     return null_argument(__func__);
   }
   write_tensor(reinterpret_cast<const weir::LeasedOutput*>(lease)->tensor, tensor);
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 void weir_lease_release(weir_lease* lease) {
@@ -120,7 +128,7 @@ void weir_lease_release(weir_lease* lease) {
   }
 }
 
-size_t weir_copy_reasons_text(weir_copy_reasons reasons, char* text, size_t room) {
+size_t weir_copy_reasons_text(weir_copy_reasons reasons, char* text, size_t room) try {
   const std::string whole = weir::reasons_text(reasons);
   if (text != nullptr && room > 0) {
     const size_t length = std::min(whole.size(), room - 1);
@@ -128,74 +136,93 @@ size_t weir_copy_reasons_text(weir_copy_reasons reasons, char* text, size_t room
     text[length] = '\0';
   }
   return whole.size();
+} catch (const std::bad_alloc&) {
+  if (text != nullptr && room > 0) {
+    *text = '\0';
+  }
+  return 0;
 }
 
 weir_status* weir_request_input_verdict(const weir_request* request, int32_t index, const weir_tensor* tensor,
-                                        weir_binding* binding) {
+                                        weir_binding* binding) try {
   if (request == nullptr || tensor == nullptr || binding == nullptr) {
     return null_argument(__func__);
   }
   return with_tensor(request, tensor, WEIR_COPY_ALLOW, binding, [&](const TensorView& view, CopyPolicy) {
     return request->request->input_verdict(index, view);
   });
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_status* weir_request_output_verdict(const weir_request* request, int32_t index,
-                                         const weir_tensor* tensor, weir_binding* binding) {
+                                         const weir_tensor* tensor, weir_binding* binding) try {
   if (request == nullptr || tensor == nullptr || binding == nullptr) {
     return null_argument(__func__);
   }
   return with_tensor(request, tensor, WEIR_COPY_ALLOW, binding, [&](const TensorView& view, CopyPolicy) {
     return request->request->output_verdict(index, view);
   });
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_status* weir_request_set_input(weir_request* request, int32_t index, const weir_tensor* tensor,
-                                    weir_copy_policy policy, weir_binding* binding) {
+                                    weir_copy_policy policy, weir_binding* binding) try {
   if (request == nullptr || tensor == nullptr) {
     return null_argument(__func__);
   }
   return with_tensor(request, tensor, policy, binding, [&](const TensorView& view, CopyPolicy own) {
     return request->request->set_input(index, view, own);
   });
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_status* weir_request_bind_input(weir_request* request, int32_t index, const weir_tensor* tensor,
-                                     weir_copy_policy policy, weir_binding* binding) {
+                                     weir_copy_policy policy, weir_binding* binding) try {
   if (request == nullptr) {
     return null_argument(__func__);
   }
   return with_tensor(request, tensor, policy, binding, [&](const TensorView& view, CopyPolicy own) {
     return request->request->bind_input(index, view, own);
   });
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_status* weir_request_bind_output(weir_request* request, int32_t index, const weir_tensor* tensor,
-                                      weir_copy_policy policy, weir_binding* binding) {
+                                      weir_copy_policy policy, weir_binding* binding) try {
   if (request == nullptr) {
     return null_argument(__func__);
   }
   return with_tensor(request, tensor, policy, binding, [&](const TensorView& view, CopyPolicy own) {
     return request->request->bind_output(index, view, own);
   });
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_status* weir_request_bind_input_buffer(weir_request* request, int32_t index, weir_buffer* buffer,
-                                            int64_t offset) {
+                                            int64_t offset) try {
   if (request == nullptr) {
     return null_argument(__func__);
   }
   Result<void> bound = request->request->bind_input(index, Ref<Buffer>(weir::api::object(buffer)), offset);
   return bound ? nullptr : failed(bound);
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_status* weir_request_bind_output_buffer(weir_request* request, int32_t index, weir_buffer* buffer,
-                                             int64_t offset) {
+                                             int64_t offset) try {
   if (request == nullptr) {
     return null_argument(__func__);
   }
   Result<void> bound = request->request->bind_output(index, Ref<Buffer>(weir::api::object(buffer)), offset);
   return bound ? nullptr : failed(bound);
+} catch (...) {
+  return caught(__func__);
 }
 
 bool weir_request_notice(weir_request* request, int32_t index, weir_notice* notice) {
@@ -214,12 +241,16 @@ bool weir_request_notice(weir_request* request, int32_t index, weir_notice* noti
     }
     const weir_session::Port& port =
         (is_input ? request->session->inputs : request->session->outputs)[static_cast<size_t>(position)];
-    request->notice_text = fmt::format("{} '{}' is copied: {}", is_input ? "input" : "output", port.name,
-                                       weir::reasons_text(transfer.reasons));
     weir_notice own = read_struct<weir_notice>(nullptr);
     own.kind = WEIR_COST;
     own.what = "copy";
-    own.reason = request->notice_text.c_str();
+    try {
+      request->notice_text = fmt::format("{} '{}' is copied: {}", is_input ? "input" : "output", port.name,
+                                         weir::reasons_text(transfer.reasons));
+      own.reason = request->notice_text.c_str();
+    } catch (const std::bad_alloc&) {
+      own.reason = "there is no memory left to say why";
+    }
     own.bytes = transfer.copied_bytes;
     write_struct(own, notice);
     return true;

@@ -55,7 +55,7 @@ Result<std::span<const EventPoint>> read_points(const weir_event_point* points, 
 extern "C" {
 
 weir_status* weir_request_create(weir_session* session, const weir_request_options* options,
-                                 weir_request** request) {
+                                 weir_request** request) try {
   if (session == nullptr || request == nullptr) {
     return null_argument(__func__);
   }
@@ -75,6 +75,8 @@ weir_status* weir_request_create(weir_session* session, const weir_request_optio
   made->request = *std::move(created);
   *request = made.detach();
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_request* weir_request_retain(weir_request* request) {
@@ -95,7 +97,7 @@ weir_request_state weir_request_get_state(const weir_request* request) {
                             : static_cast<weir_request_state>(request->request->state());
 }
 
-weir_status* weir_request_prepare(weir_request* request, const weir_shape* shapes, int32_t count) {
+weir_status* weir_request_prepare(weir_request* request, const weir_shape* shapes, int32_t count) try {
   if (request == nullptr) {
     return null_argument(__func__);
   }
@@ -105,9 +107,11 @@ weir_status* weir_request_prepare(weir_request* request, const weir_shape* shape
   }
   Result<void> prepared = request->request->prepare(*given);
   return prepared ? nullptr : failed(prepared);
+} catch (...) {
+  return caught(__func__);
 }
 
-weir_status* weir_request_get_prepare_report(const weir_request* request, weir_prepare_report* report) {
+weir_status* weir_request_get_prepare_report(const weir_request* request, weir_prepare_report* report) try {
   if (request == nullptr || report == nullptr) {
     return null_argument(__func__);
   }
@@ -121,18 +125,22 @@ weir_status* weir_request_get_prepare_report(const weir_request* request, weir_p
   own.constants_ns = from.constants_ns;
   write_struct(own, report);
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
-weir_status* weir_request_run(weir_request* request) {
+weir_status* weir_request_run(weir_request* request) try {
   if (request == nullptr) {
     return null_argument(__func__);
   }
   Result<void> ran = request->request->run();
   return ran ? nullptr : failed(ran);
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_status* weir_request_start(weir_request* request, const weir_start_desc* desc,
-                                weir_submit_answer* answer) {
+                                weir_submit_answer* answer) try {
   if (request == nullptr || answer == nullptr) {
     return null_argument(__func__);
   }
@@ -154,9 +162,11 @@ weir_status* weir_request_start(weir_request* request, const weir_start_desc* de
   }
   *answer = static_cast<weir_submit_answer>(*started);
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
-weir_status* weir_request_wait(weir_request* request, int64_t timeout_ns, bool* done) {
+weir_status* weir_request_wait(weir_request* request, int64_t timeout_ns, bool* done) try {
   if (request == nullptr) {
     return null_argument(__func__);
   }
@@ -168,6 +178,8 @@ weir_status* weir_request_wait(weir_request* request, int64_t timeout_ns, bool* 
     *done = *waited == weir::EventWait::kReached;
   }
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 void weir_request_cancel(weir_request* request) {
@@ -176,7 +188,7 @@ void weir_request_cancel(weir_request* request) {
   }
 }
 
-weir_status* weir_request_planned(const weir_request* request, weir_ledger* ledger) {
+weir_status* weir_request_planned(const weir_request* request, weir_ledger* ledger) try {
   if (request == nullptr || ledger == nullptr) {
     return null_argument(__func__);
   }
@@ -186,14 +198,18 @@ weir_status* weir_request_planned(const weir_request* request, weir_ledger* ledg
   }
   write_ledger(*planned, ledger);
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
-weir_status* weir_request_counted(const weir_request* request, weir_ledger* ledger) {
+weir_status* weir_request_counted(const weir_request* request, weir_ledger* ledger) try {
   if (request == nullptr || ledger == nullptr) {
     return null_argument(__func__);
   }
   write_ledger(request->request->counted(), ledger);
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 const weir_command_profile* weir_request_profile(const weir_request* request, int32_t* count) {

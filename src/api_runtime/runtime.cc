@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C interface: statuses, the runtime handle, devices and their memory accounts.
+#include <cstdlib>
+#include <new>
+
 #include "api_runtime/handles.h"
 #include "hal/cpu/cpu_device.h"
 #include "hal/null/null_device.h"
@@ -13,31 +16,79 @@ using weir::Result;
 using weir::Status;
 using weir::StatusCode;
 
-weir_status* weir::api::null_argument(const char* function) {
+namespace {
+
+constinit const weir_status no_memory = {
+    .code = StatusCode::kResourceExhausted,
+    .text = "The host has no memory left for the structures of this call, and the call was not carried out."};
+
+weir_status* with_reason(const char* function, const char* reason) noexcept try {
+  return failed(Status(StatusCode::kInternal,
+                       fmt::format("Function '{}' ended with an exception ({}).", function, reason)));
+} catch (const std::bad_alloc&) {
+  return out_of_memory_status();
+}
+
+}  // namespace
+
+weir_status* weir::api::out_of_memory_status() noexcept {
+  return const_cast<weir_status*>(&no_memory);  // a caller can do nothing with it but read and free
+}
+
+weir_status* weir::api::failed(const Status& status) noexcept try {
+  const std::string text = status.to_string();
+  void* block = std::malloc(sizeof(weir_status) + text.size() + 1);
+  if (block == nullptr) {
+    return out_of_memory_status();
+  }
+  char* copy = static_cast<char*>(block) + sizeof(weir_status);
+  std::memcpy(copy, text.c_str(), text.size() + 1);
+  return new (block) weir_status{.code = status.code(), .text = copy};
+} catch (const std::bad_alloc&) {
+  return out_of_memory_status();
+}
+
+weir_status* weir::api::null_argument(const char* function) noexcept try {
   return failed(
       Status(StatusCode::kInvalidArgument,
              fmt::format("Function '{}' was given a null argument where it needs an object.", function)));
+} catch (const std::bad_alloc&) {
+  return out_of_memory_status();
+}
+
+weir_status* weir::api::caught(const char* function) noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return out_of_memory_status();
+  } catch (const std::exception& exception) {
+    return with_reason(function, exception.what());
+  } catch (...) {
+    return with_reason(function, "of no standard type");
+  }
 }
 
 extern "C" {
 
 weir_code weir_status_code(const weir_status* status) {
-  return status == nullptr ? WEIR_OK : static_cast<weir_code>(status->status.code());
+  return status == nullptr ? WEIR_OK : static_cast<weir_code>(status->code);
 }
 
 const char* weir_status_text(const weir_status* status) {
-  return status == nullptr ? "" : status->text.c_str();
+  return status == nullptr ? "" : status->text;
 }
 
 void weir_status_free(weir_status* status) {
-  delete status;
+  if (status != out_of_memory_status()) {
+    std::free(status);
+  }
 }
 
 const char* weir_version(void) {
   return WEIR_VERSION;
 }
 
-weir_status* weir_runtime_create(const weir_runtime_options* options, weir_runtime** runtime) {
+weir_status* weir_runtime_create(const weir_runtime_options* options, weir_runtime** runtime) try {
   if (runtime == nullptr) {
     return null_argument(__func__);
   }
@@ -49,10 +100,12 @@ weir_status* weir_runtime_create(const weir_runtime_options* options, weir_runti
                fmt::format("The runtime is asked for ({}) threads, and the allowed numbers are (0 to {}).",
                            own.threads, kMostThreads)));
   }
-  auto* created = new weir_runtime;
+  Ref<weir_runtime> created = weir::make_ref<weir_runtime>();
   created->pool = weir::ThreadPool::create({.threads = own.threads});
-  *runtime = created;
+  *runtime = created.detach();
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_runtime* weir_runtime_retain(weir_runtime* runtime) {
@@ -73,7 +126,7 @@ int32_t weir_runtime_threads(const weir_runtime* runtime) {
 }
 
 weir_status* weir_device_create_cpu(weir_runtime* runtime, const weir_device_options* options,
-                                    weir_device** device) {
+                                    weir_device** device) try {
   if (runtime == nullptr || device == nullptr) {
     return null_argument(__func__);
   }
@@ -90,10 +143,12 @@ weir_status* weir_device_create_cpu(weir_runtime* runtime, const weir_device_opt
   }
   *device = handle(*std::move(created));
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_status* weir_device_create_null(weir_runtime* runtime, const weir_device_options* options,
-                                     weir_device** device) {
+                                     weir_device** device) try {
   if (runtime == nullptr || device == nullptr) {
     return null_argument(__func__);
   }
@@ -107,6 +162,8 @@ weir_status* weir_device_create_null(weir_runtime* runtime, const weir_device_op
   }
   *device = handle(*std::move(created));
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 weir_device* weir_device_retain(weir_device* device) {
@@ -117,7 +174,7 @@ void weir_device_release(weir_device* device) {
   release(device);
 }
 
-weir_status* weir_device_get_info(const weir_device* device, weir_device_info* info) {
+weir_status* weir_device_get_info(const weir_device* device, weir_device_info* info) try {
   if (device == nullptr || info == nullptr) {
     return null_argument(__func__);
   }
@@ -147,6 +204,8 @@ weir_status* weir_device_get_info(const weir_device* device, weir_device_info* i
   own.max_participants = from.limits.participants;
   write_struct(own, info);
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 bool weir_device_toggle(const weir_device* device, int32_t index, const char** name, const char** description,
@@ -169,7 +228,7 @@ bool weir_device_toggle(const weir_device* device, int32_t index, const char** n
 }
 
 weir_status* weir_device_memory(const weir_device* device, weir_category category, int64_t* current,
-                                int64_t* peak) {
+                                int64_t* peak) try {
   if (device == nullptr) {
     return null_argument(__func__);
   }
@@ -190,6 +249,8 @@ weir_status* weir_device_memory(const weir_device* device, weir_category categor
     *peak = use.peak;
   }
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 int64_t weir_device_memory_limit(const weir_device* device) {
@@ -209,7 +270,14 @@ void weir_device_visit_holders(const weir_device* device,
   if (device == nullptr || visit == nullptr) {
     return;
   }
-  for (const weir::MemoryHolder& holder : object(device)->memory().holders()) {
+  std::vector<weir::MemoryHolder> holders;
+  try {
+    holders = object(device)->memory().holders();
+  } catch (const std::bad_alloc&) {
+    visit(user, "(no memory for the list)", WEIR_OTHER, object(device)->memory().total().current);
+    return;
+  }
+  for (const weir::MemoryHolder& holder : holders) {
     visit(user, holder.label.c_str(), static_cast<weir_category>(holder.category), holder.bytes);
   }
 }

@@ -119,7 +119,7 @@ Result<void> check_strict(const weir_session& session, weir_strictness strict) {
 }
 
 Result<Ref<weir_session>> open(Ref<Device> device, const char* path, const weir_session_options& options,
-                               const ProgramOpener& open_program) {
+                               ProgramOpener open_program) {
   const int64_t begin = steady_now_ns();
   if (options.strict < WEIR_STRICT_NONE || options.strict > WEIR_STRICT_ALL) {
     return fail(StatusCode::kInvalidArgument, "Strictness ({}) is not one of (0 to {}).", options.strict,
@@ -161,8 +161,8 @@ Result<Ref<weir_session>> open(Ref<Device> device, const char* path, const weir_
 }  // namespace
 
 weir_status* open_session(weir_runtime* runtime, weir_device* device, const char* path,
-                          const weir_session_options* options, const ProgramOpener& open_program,
-                          weir_session** session) {
+                          const weir_session_options* options, ProgramOpener open_program,
+                          weir_session** session) try {
   if (runtime == nullptr || device == nullptr || path == nullptr || session == nullptr) {
     return null_argument("weir_session_open");
   }
@@ -174,6 +174,8 @@ weir_status* open_session(weir_runtime* runtime, weir_device* device, const char
   }
   *session = opened->detach();
   return nullptr;
+} catch (...) {
+  return caught("weir_session_open");
 }
 
 }  // namespace weir::api

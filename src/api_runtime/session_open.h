@@ -4,7 +4,6 @@
 // turns the path into a program, and the session is made here.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,11 +28,11 @@ struct OpenedProgram {
   int64_t compile_ns = 0;
 };
 
-using ProgramOpener = std::function<Result<OpenedProgram>(const std::string& path, const SessionChoice&)>;
+using ProgramOpener = Result<OpenedProgram> (*)(const std::string& path, const SessionChoice&);
 
 // The body of weir_session_open.
 weir_status* open_session(weir_runtime* runtime, weir_device* device, const char* path,
-                          const weir_session_options* options, const ProgramOpener& open_program,
+                          const weir_session_options* options, ProgramOpener open_program,
                           weir_session** session);
 
 }  // namespace weir::api

@@ -179,7 +179,7 @@ Result<std::string> report_json(const weir_session& session, const weir_shape* s
 extern "C" {
 
 weir_status* weir_session_report(const weir_session* session, const weir_shape* shapes, int32_t count,
-                                 char** json) {
+                                 char** json) try {
   if (session == nullptr || json == nullptr) {
     return null_argument(__func__);
   }
@@ -196,6 +196,8 @@ weir_status* weir_session_report(const weir_session* session, const weir_shape* 
   std::memcpy(copy, text->c_str(), text->size() + 1);
   *json = copy;
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 void weir_text_free(char* text) {

@@ -53,7 +53,7 @@ void weir_session_release(weir_session* session) {
   }
 }
 
-weir_status* weir_session_get_info(const weir_session* session, weir_session_info* info) {
+weir_status* weir_session_get_info(const weir_session* session, weir_session_info* info) try {
   if (session == nullptr || info == nullptr) {
     return null_argument(__func__);
   }
@@ -76,20 +76,26 @@ weir_status* weir_session_get_info(const weir_session* session, weir_session_inf
   own.compile_ns = session->compile_ns;
   write_struct(own, info);
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
-weir_status* weir_session_get_input(const weir_session* session, int32_t index, weir_port* port) {
+weir_status* weir_session_get_input(const weir_session* session, int32_t index, weir_port* port) try {
   if (session == nullptr || port == nullptr) {
     return null_argument(__func__);
   }
   return get_port(session, session->inputs, "inputs", index, port);
+} catch (...) {
+  return caught(__func__);
 }
 
-weir_status* weir_session_get_output(const weir_session* session, int32_t index, weir_port* port) {
+weir_status* weir_session_get_output(const weir_session* session, int32_t index, weir_port* port) try {
   if (session == nullptr || port == nullptr) {
     return null_argument(__func__);
   }
   return get_port(session, session->outputs, "outputs", index, port);
+} catch (...) {
+  return caught(__func__);
 }
 
 int32_t weir_session_find_input(const weir_session* session, const char* name) {
@@ -143,7 +149,7 @@ bool weir_session_notice(const weir_session* session, int32_t index, weir_notice
 }
 
 weir_status* weir_session_plan(const weir_session* session, const weir_shape* shapes, int32_t count,
-                               weir_ledger* ledger) {
+                               weir_ledger* ledger) try {
   if (session == nullptr || ledger == nullptr) {
     return null_argument(__func__);
   }
@@ -154,6 +160,8 @@ weir_status* weir_session_plan(const weir_session* session, const weir_shape* sh
   }
   write_ledger(*planned, ledger);
   return nullptr;
+} catch (...) {
+  return caught(__func__);
 }
 
 }  // extern "C"
