@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The first program of README.md is the text of examples/first_inference.cpp, which the tests compile and run.
+"""What the documents show is there: the first program of README.md is the text of examples/first_inference.cpp, which
+the tests compile and run; code that a document quotes stands in the named sources, whatever its white space; links lead
+somewhere.
 
     readme_test.py ROOT
 """
@@ -8,12 +10,39 @@ import pathlib
 import re
 import sys
 
+# The files that the C++ blocks of a document are taken from.
+QUOTED = {
+    "docs/add-a-backend.md": ["tests/serial_device/serial_device.cc", "tests/conformance/backends.cc"],
+}
+
 root = pathlib.Path(sys.argv[1])
-blocks = re.findall(r"```cpp\n(.*?)```", (root / "README.md").read_text(), re.S)
+failures = []
+
+
+def code_of(document: str) -> list[str]:
+    return re.findall(r"^ *```cpp\n(.*?)^ *```", (root / document).read_text(), re.S | re.M)
+
+
+def squeezed(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
 example = (root / "examples" / "first_inference.cpp").read_text()
-body = example[example.index("#include"):]
-if len(blocks) != 1 or blocks[0].strip() != body.strip():
-    sys.exit("README.md does not show examples/first_inference.cpp from its first #include on.")
-for target in re.findall(r"\]\(([^)#:]+)\)", (root / "README.md").read_text()):
-    if not (root / target).exists():
-        sys.exit(f"README.md links to '{target}', which is not there.")
+first_program = code_of("README.md")
+if len(first_program) != 1 or first_program[0].strip() != example[example.index("#include"):].strip():
+    failures.append("README.md does not show examples/first_inference.cpp from its first #include on.")
+for document, sources in QUOTED.items():
+    text = squeezed("".join((root / source).read_text() for source in sources))
+    blocks = code_of(document)
+    if not blocks:
+        failures.append(f"{document} quotes nothing.")
+    for block in blocks:
+        if squeezed(block) not in text:
+            failures.append(f"{document} quotes code that is in none of {', '.join(sources)}:\n{block}")
+for document in ["README.md", *sorted(str(path.relative_to(root)) for path in root.glob("docs/**/*.md"))]:
+    for target in re.findall(r"\]\(([^)#:]+)\)", (root / document).read_text()):
+        if not ((root / document).parent / target).exists():
+            failures.append(f"{document} links to '{target}', which is not there.")
+for failure in failures:
+    print(failure)
+sys.exit(1 if failures else 0)

@@ -6,6 +6,7 @@
 #include "conformance.h"
 #include "hal/cpu/cpu_device.h"
 #include "hal/null/null_device.h"
+#include "serial_device.h"
 
 namespace weir::conformance {
 namespace {
@@ -85,6 +86,12 @@ Backend null(std::string name, bool validation) {
           }};
 }
 
+Backend serial(std::string name, bool validation) {
+  return {.name = std::move(name), .validation = validation, .create = [=](int64_t limit) {
+            return create_serial_device({.memory_limit = limit, .validation = validation});
+          }};
+}
+
 }  // namespace
 
 std::vector<Backend> backends() {
@@ -97,6 +104,7 @@ std::vector<Backend> backends() {
     all.push_back(cpu("cpu_4_threads" + suffix, 4, {.validation = validation}));
     all.push_back(cpu("cpu_discrete" + suffix, 2, {.simulate_discrete = true, .validation = validation}));
     all.push_back(null("null" + suffix, validation));
+    all.push_back(serial("serial" + suffix, validation));
   }
   return all;
 }

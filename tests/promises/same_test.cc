@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "promise_models.h"
+#include "serial_device.h"
 
 namespace weir::promises {
 namespace {
@@ -115,6 +116,18 @@ TEST_P(Same, BetweenThreadCounts) {
       EXPECT_EQ(difference(run_once(*session(threads), shapes, kSeed), alone), "") << threads << " threads";
     }
     EXPECT_EQ(difference(run_once(*session(2, true), shapes, kSeed), alone), "") << "simulate_discrete";
+  }
+}
+
+TEST_P(Same, OnAnotherBackendWithTheSameKernels) {
+  const Shapes& shapes = GetParam().shapes.front();
+  auto program = shelf_->dynamic(GetParam());
+  ASSERT_TRUE(program) << program.error().to_string();
+  for (const bool validation : {false, true}) {
+    auto device = create_serial_device({.validation = validation});
+    ASSERT_TRUE(device) << device.error().to_string();
+    const Ref<Session> serial = make_session(*program, *device);
+    EXPECT_EQ(difference(run_once(*serial, shapes, kSeed), run_once(*session(2), shapes, kSeed)), "");
   }
 }
 
