@@ -131,12 +131,19 @@ class Importer {
     for (const std::string& name : proto.output()) {
       wanted.push_back(!name.empty() && order.needed.contains(name));
     }
-    if (blocked) {
-      return define_unsupported(proto, label);
-    }
     const std::string_view domain = domain_of(proto.domain());
     const auto imported = versions_.find(std::string(domain));
     const int64_t version = imported == versions_.end() ? 1 : imported->second;
+    if (blocked) {
+      // What it takes is not known, so only the operator itself can be looked at.
+      const bool is_control_flow = proto.op_type() == "If" && domain.empty();
+      if (!is_control_flow && find_converter(domain, proto.op_type(), version) == nullptr) {
+        report_unsupported(proto, label, domain, version, inputs, unsupported_operator());
+      } else {
+        ++unexamined_count_;
+      }
+      return define_unsupported(proto, label);
+    }
     const std::string context = fmt::format("while importing node '{}' ({}, {} {})", label, proto.op_type(),
                                             domain_name(domain), version);
     Result<void> lowered = {};
@@ -149,7 +156,7 @@ class Importer {
         lowered = node.finish();
       }
     } else {
-      lowered = fail(StatusCode::kUnimplemented, "The operator is not supported.");
+      lowered = std::unexpected(unsupported_operator());
     }
     if (!lowered && lowered.error().code() == StatusCode::kUnimplemented) {
       report_unsupported(proto, label, domain, version, inputs, lowered.error());
@@ -221,13 +228,18 @@ class Importer {
     }
     std::vector<std::string> operands;
     for (const ImportedValue* input : inputs) {
-      operands.push_back(input == nullptr ? "none"
-                                          : fmt::format("'{}' {} from {}", input->name,
-                                                        input->type.to_string(), input->producer));
+      operands.push_back(input == nullptr     ? "none"
+                         : input->unsupported ? fmt::format("'{}' from {}", input->name, input->producer)
+                                              : fmt::format("'{}' {} from {}", input->name,
+                                                            input->type.to_string(), input->producer));
     }
     unsupported_.push_back(fmt::format(
         "{} ({} {}) '{}' of {}: {}", proto.op_type(), domain_name(domain), version, label,
         operands.empty() ? "no inputs" : fmt::format("{}", fmt::join(operands, ", ")), reason.message()));
+  }
+
+  static Status unsupported_operator() {
+    return {StatusCode::kUnimplemented, "The operator is not supported."};
   }
 
   Status unsupported_error() const {
@@ -244,6 +256,11 @@ class Importer {
     if (unsupported_count_ > unsupported_.size()) {
       status.add_context(fmt::format("and ({}) more", unsupported_count_ - unsupported_.size()));
     }
+    if (unexamined_count_ > 0) {
+      status.add_context(
+          fmt::format("and ({}) nodes of supported operators depend on these and could not be examined",
+                      unexamined_count_));
+    }
     return status;
   }
 
@@ -253,6 +270,7 @@ class Importer {
   Lowering* lowering_ = nullptr;
   std::map<std::string, int64_t> versions_;
   size_t unsupported_count_ = 0;
+  size_t unexamined_count_ = 0;  // behind unsupported ones
   std::map<std::string, int> unsupported_operators_;
   std::vector<std::string> unsupported_;
 };

@@ -233,24 +233,28 @@ TEST(ImportTest, UnsupportedNodesAreReportedTogether) {
   model.node("Relu", {"x"}, {"r"}, "first");
   model.node("Frobnicate", {"r", ""}, {"f"}, "odd");
   model.node("Relu", {"f"}, {"skipped"});
+  model.node("Untangle", {"skipped"}, {"u"}, "behind the odd one");
   onnx::NodeProto& custom = model.node("Twist", {"x"}, {"t"}, "custom");
   custom.set_domain("com.example");
   onnx::NodeProto& resize = model.node("Resize", {"x", "", "scales"}, {"z"}, "crop");
   testing::set_text(resize, "coordinate_transformation_mode", "tf_crop_and_resize");
   model.floats("scales", {2}, {2, 2});
   model.node("Einsum", {"x"}, {"unread"}, "needed by nobody");
-  model.output("skipped").output("t").output("z");
+  model.output("skipped").output("t").output("u").output("z");
   const auto graph = model.import();
   ASSERT_FALSE(graph);
   EXPECT_EQ(graph.error().code(), StatusCode::kUnimplemented);
   EXPECT_EQ(graph.error().message(),
-            "The model has (3) nodes that are not supported: 1 × ai.onnx.Frobnicate, 1 × ai.onnx.Resize, 1 × "
-            "com.example.Twist.");
+            "The model has (4) nodes that are not supported: 1 × ai.onnx.Frobnicate, 1 × ai.onnx.Resize, 1 × "
+            "ai.onnx.Untangle, 1 × com.example.Twist.");
   EXPECT_THAT(error_of(graph),
               HasSubstr("Frobnicate (ai.onnx 13) 'odd' of 'r' float32[n, 3] from Relu 'first', none: "
                         "The operator is not supported."));
   EXPECT_THAT(error_of(graph),
               HasSubstr("Twist (com.example 1) 'custom' of 'x' float32[n, 3] from the model's input"));
+  EXPECT_THAT(error_of(graph),
+              HasSubstr("Untangle (ai.onnx 13) 'behind the odd one' of 'skipped' from Relu"));
+  EXPECT_THAT(error_of(graph), HasSubstr("and (1) nodes of supported operators depend on these"));
   EXPECT_THAT(error_of(graph), HasSubstr("coordinate_transformation_mode (tf_crop_and_resize)"));
   EXPECT_THAT(error_of(graph), Not(HasSubstr("Einsum")));
 }
