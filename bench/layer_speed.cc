@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "base/checked.h"
-#include "fma_peak.h"
+#include "kernels/cpu/peak/peak_kernels.h"
 #include "kernels/implementation.h"
 
 namespace weir {

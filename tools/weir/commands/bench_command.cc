@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +15,7 @@
 #include "tools/weir/commands/machine.h"
 #include "tools/weir/commands/output.h"
 #include "tools/weir/commands/statistics.h"
+#include "tools/weir/commands/step_profile.h"
 #include "tools/weir/commands/tensor_input.h"
 
 namespace weir::cli {
@@ -49,62 +50,6 @@ ordered_json to_json(const Ledger& ledger) {
           {"state", ledger.state},
           {"host", ledger.host},
           {"total", ledger.total()}};
-}
-
-Result<void> fill_inputs(Request& request, const Program& program) {
-  for (size_t i = 0; i < program.inputs.size(); ++i) {
-    WEIR_ASSIGN(const TensorView view, request.input(static_cast<int32_t>(i)));
-    const std::vector<int64_t> shape(view.shape.begin(), view.shape.begin() + view.rank);
-    WEIR_ASSIGN(const Array array, random_array(view.type, shape, 1 + i));
-    copy_in(array, view);
-  }
-  return {};
-}
-
-// The median time of each step over some runs of a request that keeps timestamps.
-struct StepTime {
-  std::string name;
-  std::string origin;
-  std::string implementation;
-  double milliseconds = 0;
-};
-
-Result<std::vector<StepTime>> profile(Session& session) {
-  WEIR_ASSIGN(Ref<Request> request, session.create_request({.profile = true}));
-  WEIR_TRY(fill_inputs(*request, session.program()));
-  constexpr int kRuns = 15;
-  std::vector<std::vector<double>> samples(session.program().steps.size());
-  for (int run = 0; run < kRuns; ++run) {
-    WEIR_TRY(request->run());
-    for (const CommandProfile& command : request->profile()) {
-      samples[static_cast<size_t>(command.step)].push_back(milliseconds(command.end_ns - command.begin_ns));
-    }
-  }
-  std::vector<StepTime> times;
-  for (size_t i = 0; i < samples.size(); ++i) {
-    const Step& step = session.program().steps[i];
-    times.push_back({step.name, step.origin, std::string(session.kernels()[i].implementation->name),
-                     samples[i].empty() ? 0 : percentiles_of(samples[i]).p50});
-  }
-  return times;
-}
-
-void print_profile(std::vector<StepTime> times) {
-  double total = 0;
-  for (const StepTime& time : times) {
-    total += time.milliseconds;
-  }
-  std::ranges::stable_sort(times, std::greater{}, &StepTime::milliseconds);
-  using enum Table::Align;
-  Table table({kRight, kRight, kLeft, kLeft, kLeft});
-  table.add_row({"ms", "share", "step", "from", "implementation"});
-  table.add_rule();
-  for (const StepTime& time : times) {
-    table.add_row({fmt::format("{:.3f}", time.milliseconds),
-                   fmt::format("{:.1f} %", 100 * time.milliseconds / total), time.name, time.origin,
-                   time.implementation});
-  }
-  print(table.to_string());
 }
 
 Result<void> bench(const BenchOptions& options) {
@@ -196,15 +141,11 @@ Result<void> bench(const BenchOptions& options) {
   json["cpu_seconds_per_inference"] = (after.cpu_seconds - before.cpu_seconds) / count;
   json["steps"] = program.steps.size();
   json["reference_steps"] = reference_steps;
-  std::vector<StepTime> step_times;
+  std::optional<RunProfile> profile;
   if (options.profile) {
-    WEIR_ASSIGN(step_times, profile(*engine.session));
-    for (const StepTime& time : step_times) {
-      json["profile"].push_back({{"step", time.name},
-                                 {"origin", time.origin},
-                                 {"implementation", time.implementation},
-                                 {"ms", time.milliseconds}});
-    }
+    WEIR_ASSIGN(const Isa isa, parse_isa(options.runner.isa));
+    WEIR_ASSIGN(profile, measure_profile(*engine.session, isa));
+    add_profile(*profile, json);
   }
   if (options.json) {
     print_json(json);
@@ -232,8 +173,8 @@ Result<void> bench(const BenchOptions& options) {
   table.add_row({"steps", fmt::format("{} ({} on reference)", program.steps.size(), reference_steps)});
   print(fmt::format("{} on {}, {} runs\n", options.model, json["device"].get<std::string>(), times.size()) +
         table.to_string());
-  if (options.profile) {
-    print_profile(std::move(step_times));
+  if (profile) {
+    print("\n" + profile_text(*profile));
   }
   return {};
 }

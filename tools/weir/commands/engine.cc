@@ -6,10 +6,9 @@
 
 #include "hal/cpu/cpu_device.h"
 #include "runtime/measure.h"
+#include "tools/weir/commands/tensor_input.h"
 
 namespace weir::cli {
-namespace {
-
 Result<Isa> parse_isa(const std::string& name) {
   if (name.empty()) {
     return detect_isa();
@@ -27,8 +26,6 @@ Result<Isa> parse_isa(const std::string& name) {
   }
   return fail(StatusCode::kInvalidArgument, "Instruction set '{}' is not one of (sse4, avx2, avx512).", name);
 }
-
-}  // namespace
 
 Result<ModelOptions> model_options(const EngineOptions& options) {
   ModelOptions model;
@@ -105,6 +102,16 @@ std::vector<int64_t> declared_shape(const Program& program, const ProgramPort& p
     shape.push_back(entry.op == DimOp::kConstant ? entry.value : -1);
   }
   return shape;
+}
+
+Result<void> fill_inputs(Request& request, const Program& program) {
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    WEIR_ASSIGN(const TensorView view, request.input(static_cast<int32_t>(i)));
+    const std::vector<int64_t> shape(view.shape.begin(), view.shape.begin() + view.rank);
+    WEIR_ASSIGN(const Array array, random_array(view.type, shape, 1 + i));
+    copy_in(array, view);
+  }
+  return {};
 }
 
 void copy_in(const Array& array, const TensorView& view) {

@@ -32,6 +32,8 @@ struct EngineOptions {
   bool materialize_steps = false;
 };
 
+// The best that the processor has for an empty name.
+Result<Isa> parse_isa(const std::string& name);
 Result<ModelOptions> model_options(const EngineOptions& options);
 Result<Ref<Device>> open_device(const RunnerOptions& runner);
 Result<Engine> open_engine(const EngineOptions& options, Ref<Device> device = {});
@@ -41,6 +43,9 @@ std::string describe(const Device& device, const RunnerOptions& runner);
 
 // The element types and shapes that the program takes, −1 where a dimension is open.
 std::vector<int64_t> declared_shape(const Program& program, const ProgramPort& port);
+
+// Random numbers, the same each time.
+Result<void> fill_inputs(Request& request, const Program& program);
 
 // Copies between arrays and a request's tensors, which are row-major.
 void copy_in(const Array& array, const TensorView& view);

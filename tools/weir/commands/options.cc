@@ -214,7 +214,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
       ->check(CLI::Range(1, 100000000))
       ->option_text("N");
   command.add_flag("--profile", options.profile,
-                   "Show the time of every step, measured in a recording of its own");
+                   "Show the time of every step, and whether arithmetic, bandwidth or launching bounds it");
   add_shapes(command, options.shapes);
   add_runner(command, options.runner);
   add_json(command, options.json);
