@@ -5,6 +5,8 @@
 #include <chrono>
 
 #include "base/checked.h"
+#include "program/heap_bytes.h"
+#include "runtime/prepared_shape.h"
 
 namespace weir {
 namespace {
@@ -22,6 +24,10 @@ int64_t scratch_of(std::span<const StepKernel> kernels, std::span<const Step> st
 }
 
 }  // namespace
+
+int64_t port_bytes(const TensorSpec& spec) {
+  return std::max<int64_t>(spec.extent_bytes(), 1);
+}
 
 int64_t steady_now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -46,18 +52,8 @@ Result<Session::Measured> Session::measure(std::span<const int64_t> symbols) con
   const int64_t evaluated = steady_now_ns();
   WEIR_ASSIGN(measured.plan, plan_shape(program, measured.values, measured.prepare_steps, measured.steps));
   measured.scratch_bytes =
-      participants_ * std::max(scratch_of(kernels_, program.steps, measured.steps),
-                               scratch_of(prepare_kernels_, program.prepare_steps, measured.prepare_steps));
-  const auto port_bytes = [&](const ProgramPort& port) {
-    const ProgramTensor& tensor = program.tensors[static_cast<size_t>(port.tensor)];
-    return std::max<int64_t>(concrete_tensor(program, tensor, measured.values).extent_bytes(), 1);
-  };
-  for (const ProgramPort& port : program.inputs) {
-    measured.input_bytes.push_back(port_bytes(port));
-  }
-  for (const ProgramPort& port : program.outputs) {
-    measured.output_bytes.push_back(port_bytes(port));
-  }
+      participants_ * std::max(scratch_of(kernels(), program.steps, measured.steps),
+                               scratch_of(prepare_kernels(), program.prepare_steps, measured.prepare_steps));
   measured.expressions_ns = evaluated - begin;
   measured.placement_ns = steady_now_ns() - evaluated;
   return measured;
@@ -72,34 +68,40 @@ Session::PlannedBytes Session::planned_bytes(const Measured& measured,
   bytes.prepared = allocation(measured.plan.prepared_bytes, StorageMode::kPrivate);
   bytes.arena = allocation(measured.plan.arena_bytes, StorageMode::kPrivate);
   bytes.scratch = allocation(measured.scratch_bytes, StorageMode::kPrivate);
-  bytes.host = device_->command_buffer_bytes(counts);
-  for (const auto* ports : {&measured.input_bytes, &measured.output_bytes}) {
-    for (int64_t size : *ports) {
-      bytes.ports.push_back(allocation(size, StorageMode::kShared));
+  bytes.host = Request::PreparedShape::host_bytes(program(), *device_, counts);
+  for (const auto* ports : {&program().inputs, &program().outputs}) {
+    for (const ProgramPort& port : *ports) {
+      const ProgramTensor& tensor = program().tensors[static_cast<size_t>(port.tensor)];
+      bytes.io +=
+          allocation(port_bytes(concrete_tensor(program(), tensor, measured.values)), StorageMode::kShared);
     }
   }
   return bytes;
 }
 
-Ledger Session::ledger_of(const PlannedBytes& bytes, int64_t activations) const {
+Ledger Session::own_lines() const {
   Ledger ledger;
   const int64_t constants = program().constant_bytes;
-  ledger.constants =
-      bytes.prepared + (constants == 0 ? 0 : device_->allocation_bytes(constants, StorageMode::kPrivate));
+  ledger.constants = constants == 0 ? 0 : device_->allocation_bytes(constants, StorageMode::kPrivate);
+  ledger.host = heap_bytes(program()) + host_bytes<Tables>(program());
+  return ledger;
+}
+
+Ledger Session::ledger_of(const PlannedBytes& bytes, int64_t activations) const {
+  Ledger ledger = own_lines();
+  ledger.constants += bytes.prepared;
   ledger.activations = std::min(activations, bytes.arena);
   ledger.workspace = bytes.arena - ledger.activations;
   ledger.scratch = bytes.scratch;
-  for (int64_t port : bytes.ports) {
-    ledger.io += port;
-  }
-  ledger.host = bytes.host;
+  ledger.io = bytes.io;
+  ledger.host += host_bytes<Request::Tables>(program()) + bytes.host;
   return ledger;
 }
 
 Result<Ledger> Session::planned(std::span<const int64_t> symbols) const {
   WEIR_ASSIGN(const Measured measured, measure(symbols));
   CountingEncoder counter(slot_layout(program()).count, participants_);
-  WEIR_TRY(record_steps(program(), program().steps, measured.steps, kernels_, measured.values, measured.plan,
+  WEIR_TRY(record_steps(program(), program().steps, measured.steps, kernels(), measured.values, measured.plan,
                         0, counter));
   return ledger_of(planned_bytes(measured, counter.counts()), measured.plan.activation_bytes);
 }

@@ -15,11 +15,12 @@ struct Session::Measured {
   std::vector<ConcreteStep> steps;
   ShapePlan plan;
   int64_t scratch_bytes = 0;  // of all participants, for the kernels that the session chose
-  std::vector<int64_t> input_bytes;
-  std::vector<int64_t> output_bytes;
   int64_t expressions_ns = 0;
   int64_t placement_ns = 0;
 };
+
+// Of the buffer of an input or output.
+int64_t port_bytes(const TensorSpec& spec);
 
 // Nanoseconds of the steady clock.
 int64_t steady_now_ns();

@@ -14,23 +14,15 @@ Result<Ref<Request>> Session::create_request(const RequestOptions& options) {
   Ref<Request> request = Ref<Request>::adopt(new Request(Ref<Session>(this)));
   request->options_ = options;
   request->arena_ = options.arena;
-  const size_t inputs = program().inputs.size();
-  const size_t outputs = program().outputs.size();
-  request->inputs_.resize(inputs);
-  request->bound_inputs_.resize(inputs);
-  request->bound_input_offsets_.resize(inputs);
-  request->outputs_.resize(outputs);
-  request->bound_outputs_.resize(outputs);
-  request->bound_output_offsets_.resize(outputs);
-  request->input_bindings_.resize(inputs);
-  request->output_bindings_.resize(outputs);
-  for (size_t i = 0; i < outputs; ++i) {
-    request->leased_.push_back(make_ref<LeasedOutput>());
+  WEIR_ASSIGN(request->block_,
+              HostBlock::allocate(*device_, host_bytes<Request::Tables>(program()), "tables of a request"),
+              "while creating a request of '{}'", name_);
+  request->tables_.place(request->block_, program());
+  for (Ref<LeasedOutput>& output : request->tables_.leased) {
+    output = make_ref<LeasedOutput>();
   }
   if (program().is_static()) {
-    WEIR_ASSIGN(auto shape, request->build({}), "while preparing a request of '{}'", name_);
-    request->shapes_.push_front(std::move(shape));
-    WEIR_TRY(request->make_current(*request->shapes_.front()), "while preparing a request of '{}'", name_);
+    WEIR_TRY(request->prepare_new({}), "while preparing a request of '{}'", name_);
   }
   return request;
 }
@@ -42,116 +34,144 @@ Result<void> Request::prepare(std::span<const std::vector<int64_t>> shapes) {
                 "A request of '{}' is busy and cannot prepare now: ({}) leases of its outputs are held.",
                 session_->name(), held);
   }
-  for (const Ref<LeasedOutput>& output : leased_) {
+  for (const Ref<LeasedOutput>& output : tables_.leased) {
     output->buffer = {};
   }
   WEIR_ASSIGN(std::vector<int64_t> symbols, session_->symbols_of(shapes), "while preparing a request of '{}'",
               session_->name());
   report_ = {};
-  if (current_ != nullptr && current_->measured.values.symbols == symbols) {
+  const auto is_same = [&](const PreparedShape& shape) {
+    return std::ranges::equal(shape.tables.symbols, symbols);
+  };
+  if (current_ != nullptr && is_same(*current_)) {
     report_.cached = true;
     ran_ = false;
     return {};
   }
-  const auto known = std::ranges::find_if(
-      shapes_, [&](const auto& shape) { return shape->measured.values.symbols == symbols; });
-  if (known != shapes_.end()) {
+  const auto known = std::ranges::find_if(shapes_, [&](const auto& shape) { return is_same(*shape); });
+  if (known == shapes_.end()) {
+    WEIR_TRY(prepare_new(symbols), "while preparing a request of '{}'", session_->name());
+  } else {
     report_.cached = true;
     shapes_.splice(shapes_.begin(), shapes_, known);
-  } else {
-    WEIR_ASSIGN(auto shape, build(std::move(symbols)), "while preparing a request of '{}'", session_->name());
-    WEIR_TRY(check_bindings(*shape), "while preparing a request of '{}'", session_->name());
-    shapes_.push_front(std::move(shape));
-  }
-  if (report_.cached) {
     WEIR_TRY(check_bindings(*shapes_.front()), "while preparing a request of '{}'", session_->name());
-  }
-  if (auto made = make_current(*shapes_.front()); !made) {
-    // Some of its memory may be of the new shape already, so the old one is not ready any more either.
-    current_ = nullptr;
-    (void)shapes_.front()->commands->release_bindings();
-    if (!report_.cached) {
-      shapes_.pop_front();
-    }
-    return made;
+    WEIR_TRY(make_current(*shapes_.front(), nullptr));
   }
   ran_ = false;
   evict();
   return {};
 }
 
-Result<std::unique_ptr<Request::PreparedShape>> Request::build(std::vector<int64_t> symbols) {
+Result<void> Request::prepare_new(std::span<const int64_t> symbols) {
+  WEIR_ASSIGN(const Session::Measured measured, session_->measure(symbols));
+  WEIR_ASSIGN(std::unique_ptr<PreparedShape> shape, build(measured));
+  WEIR_TRY(check_bindings(*shape));
+  shapes_.push_front(std::move(shape));
+  if (auto made = make_current(*shapes_.front(), &measured); !made) {
+    shapes_.pop_front();
+    return made;
+  }
+  return {};
+}
+
+Result<std::unique_ptr<Request::PreparedShape>> Request::build(const Session::Measured& measured) {
   const Program& program = session_->program();
+  Device& device = session_->device();
   auto shape = std::make_unique<PreparedShape>();
-  WEIR_ASSIGN(shape->measured, session_->measure(symbols));
-  const Session::Measured& measured = shape->measured;
   const int64_t begin = steady_now_ns();
-  WEIR_ASSIGN(shape->commands,
-              session_->device().create_command_buffer({.slots = slot_layout(program).count,
-                                                        .participants = session_->participants(),
-                                                        .profile = options_.profile,
-                                                        .label = session_->name()}));
+  WEIR_ASSIGN(shape->commands, device.create_command_buffer({.slots = slot_layout(program).count,
+                                                             .participants = session_->participants(),
+                                                             .profile = options_.profile,
+                                                             .label = session_->name()}));
   WEIR_TRY(record_steps(program, program.steps, measured.steps, session_->kernels(), measured.values,
                         measured.plan, 0, shape->commands->encoder()));
-  shape->planned = session_->planned_bytes(measured, shape->commands->counts());
+  const CommandBufferCounts counts = shape->commands->counts();
+  shape->planned = session_->planned_bytes(measured, counts);
   WEIR_TRY(shape->commands->seal());
+  WEIR_ASSIGN(shape->block, HostBlock::allocate(device, host_bytes<PreparedShape::Tables>(program),
+                                                "tables of a prepared shape"));
+  shape->tables.place(shape->block, program);
+  std::ranges::copy(measured.values.symbols, shape->tables.symbols.begin());
+  const auto specs = [&](std::span<const ProgramPort> ports, HostArray<TensorSpec>& into) {
+    for (size_t i = 0; i < ports.size(); ++i) {
+      into[i] =
+          concrete_tensor(program, program.tensors[static_cast<size_t>(ports[i].tensor)], measured.values);
+    }
+  };
+  specs(program.inputs, shape->tables.inputs);
+  specs(program.outputs, shape->tables.outputs);
+  shape->arena_bytes = measured.plan.arena_bytes;
+  shape->activation_bytes = measured.plan.activation_bytes;
+  shape->scratch_bytes = measured.scratch_bytes;
+  shape->prepared_bytes = measured.plan.prepared_bytes;
   report_.expressions_ns = measured.expressions_ns;
   report_.placement_ns = measured.placement_ns;
   report_.recording_ns = steady_now_ns() - begin;
-  if (measured.plan.prepared_bytes > 0) {
-    WEIR_ASSIGN(shape->prepared, session_->device().create_buffer({.size = measured.plan.prepared_bytes,
-                                                                   .mode = StorageMode::kPrivate,
-                                                                   .category = MemoryCategory::kConstants,
-                                                                   .label = "prepared constants"}));
+  if (shape->prepared_bytes > 0) {
+    WEIR_ASSIGN(shape->prepared, device.create_buffer({.size = shape->prepared_bytes,
+                                                       .mode = StorageMode::kPrivate,
+                                                       .category = MemoryCategory::kConstants,
+                                                       .label = "prepared constants"}));
   }
   return shape;
 }
 
-Result<void> Request::make_current(PreparedShape& shape) {
+Result<void> Request::make_current(PreparedShape& shape, const Session::Measured* measured) {
   // The recordings of other shapes hold none of the request's buffers, so that one that grows is freed first.
   if (current_ != nullptr && current_ != &shape) {
     WEIR_TRY(current_->commands->release_bindings());
   }
+  // Until all is done: some of its memory may be of the new shape already, and the old one not ready any
+  // more.
+  current_ = nullptr;
   const int64_t begin = steady_now_ns();
-  WEIR_TRY(grow(shape));
-  report_.growth_ns = steady_now_ns() - begin;
-  WEIR_TRY(bind(shape));
-  if (shape.prepared && !shape.prepared_filled) {
-    const int64_t start = steady_now_ns();
-    WEIR_TRY(run_prepare_steps(shape));
-    report_.constants_ns = steady_now_ns() - start;
+  const auto take_memory = [&]() -> Result<void> {
+    WEIR_TRY(grow(shape));
+    report_.growth_ns = steady_now_ns() - begin;
+    WEIR_TRY(bind(shape));
+    if (shape.prepared && measured != nullptr) {
+      const int64_t start = steady_now_ns();
+      WEIR_TRY(run_prepare_steps(shape, *measured));
+      report_.constants_ns = steady_now_ns() - start;
+    }
+    return {};
+  };
+  if (auto taken = take_memory(); !taken) {
+    (void)shape.commands->release_bindings();
+    return taken;
   }
   current_ = &shape;
-  const int64_t activations = shape.measured.plan.activation_bytes;
   largest_.arena = std::max(largest_.arena, shape.planned.arena);
   largest_.scratch = std::max(largest_.scratch, shape.planned.scratch);
-  largest_activations_ = std::max(largest_activations_, activations);
-  largest_.ports.resize(shape.planned.ports.size(), 0);
-  for (size_t i = 0; i < largest_.ports.size(); ++i) {
-    largest_.ports[i] = std::max(largest_.ports[i], shape.planned.ports[i]);
-  }
+  largest_activations_ = std::max(largest_activations_, shape.activation_bytes);
+  const auto raise = [](std::span<int64_t> bytes, std::span<const TensorSpec> specs) {
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      bytes[i] = std::max(bytes[i], port_bytes(specs[i]));
+    }
+  };
+  raise(tables_.input_bytes, shape.tables.inputs);
+  raise(tables_.output_bytes, shape.tables.outputs);
   return {};
 }
 
 // Buffers only ever grow: the largest of all prepared shapes.
 Result<void> Request::grow(const PreparedShape& shape) {
   Device& device = session_->device();
-  const ShapePlan& plan = shape.measured.plan;
   if (options_.arena) {
-    if (options_.arena->size() < plan.arena_bytes) {
+    if (options_.arena->size() < shape.arena_bytes) {
       return fail(StatusCode::kResourceExhausted,
                   "The arena that was handed to a request of '{}' has ({}) bytes, and the shape takes ({}).",
-                  session_->name(), options_.arena->size(), plan.arena_bytes);
+                  session_->name(), options_.arena->size(), shape.arena_bytes);
     }
-  } else if (plan.arena_bytes > 0 && (!arena_ || arena_->size() < plan.arena_bytes)) {
+  } else if (shape.arena_bytes > 0 && (!arena_ || arena_->size() < shape.arena_bytes)) {
     arena_ = {};  // before the new one, so that the two are never held together
-    WEIR_ASSIGN(arena_, device.create_buffer({.size = plan.arena_bytes,
+    WEIR_ASSIGN(arena_, device.create_buffer({.size = shape.arena_bytes,
                                               .mode = StorageMode::kPrivate,
                                               .category = MemoryCategory::kActivations,
                                               .lock = options_.lock,
                                               .label = "arena"}));
   }
-  const int64_t scratch = shape.measured.scratch_bytes;
+  const int64_t scratch = shape.scratch_bytes;
   if (scratch > 0 && (!scratch_ || scratch_->size() < scratch)) {
     scratch_ = {};
     WEIR_ASSIGN(scratch_, device.create_buffer({.size = scratch,
@@ -164,12 +184,13 @@ Result<void> Request::grow(const PreparedShape& shape) {
 }
 
 Result<void> Request::grow_ports(const PreparedShape& shape) {
-  const auto grow_all = [&](std::vector<Ref<Buffer>>& buffers, std::span<const int64_t> bytes,
+  const auto grow_all = [&](std::span<Ref<Buffer>> buffers, std::span<const TensorSpec> specs,
                             std::span<const ProgramPort> ports) -> Result<void> {
     for (size_t i = 0; i < buffers.size(); ++i) {
-      if (!buffers[i] || buffers[i]->size() < bytes[i]) {
+      const int64_t bytes = port_bytes(specs[i]);
+      if (!buffers[i] || buffers[i]->size() < bytes) {
         buffers[i] = {};
-        WEIR_ASSIGN(buffers[i], session_->device().create_buffer({.size = bytes[i],
+        WEIR_ASSIGN(buffers[i], session_->device().create_buffer({.size = bytes,
                                                                   .category = MemoryCategory::kIo,
                                                                   .lock = options_.lock,
                                                                   .label = ports[i].name}));
@@ -177,22 +198,23 @@ Result<void> Request::grow_ports(const PreparedShape& shape) {
     }
     return {};
   };
-  WEIR_TRY(grow_all(inputs_, shape.measured.input_bytes, session_->program().inputs));
-  return grow_all(outputs_, shape.measured.output_bytes, session_->program().outputs);
+  WEIR_TRY(grow_all(tables_.inputs, shape.tables.inputs, session_->program().inputs));
+  return grow_all(tables_.outputs, shape.tables.outputs, session_->program().outputs);
 }
 
 Result<void> Request::bind(PreparedShape& shape) {
   const SlotLayout slots = slot_layout(session_->program());
   CommandBuffer& commands = *shape.commands;
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    Buffer& buffer = bound_inputs_[i] ? *bound_inputs_[i] : *inputs_[i];
-    WEIR_TRY(commands.bind_slot(static_cast<int32_t>(i), buffer, bound_input_offsets_[i]),
+  for (size_t i = 0; i < tables_.inputs.size(); ++i) {
+    Buffer& buffer = tables_.bound_inputs[i] ? *tables_.bound_inputs[i] : *tables_.inputs[i];
+    WEIR_TRY(commands.bind_slot(static_cast<int32_t>(i), buffer, tables_.bound_input_offsets[i]),
              "while binding input '{}'", session_->program().inputs[i].name);
   }
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    Buffer& buffer = bound_outputs_[i] ? *bound_outputs_[i] : *outputs_[i];
-    WEIR_TRY(commands.bind_slot(slots.outputs + static_cast<int32_t>(i), buffer, bound_output_offsets_[i]),
-             "while binding output '{}'", session_->program().outputs[i].name);
+  for (size_t i = 0; i < tables_.outputs.size(); ++i) {
+    Buffer& buffer = tables_.bound_outputs[i] ? *tables_.bound_outputs[i] : *tables_.outputs[i];
+    WEIR_TRY(
+        commands.bind_slot(slots.outputs + static_cast<int32_t>(i), buffer, tables_.bound_output_offsets[i]),
+        "while binding output '{}'", session_->program().outputs[i].name);
   }
   const auto bind_slot = [&](int32_t slot, const Ref<Buffer>& buffer) -> Result<void> {
     return buffer ? commands.bind_slot(slot, *buffer, 0) : Result<void>{};
@@ -207,16 +229,15 @@ Result<void> Request::bind(PreparedShape& shape) {
 }
 
 // Computes what depends on the shape only. Their command buffer is used once.
-Result<void> Request::run_prepare_steps(PreparedShape& shape) {
+Result<void> Request::run_prepare_steps(PreparedShape& shape, const Session::Measured& measured) {
   const Program& program = session_->program();
   const SlotLayout slots = slot_layout(program);
   WEIR_ASSIGN(
       Ref<CommandBuffer> commands,
       session_->device().create_command_buffer(
           {.slots = slots.count, .participants = session_->participants(), .label = "prepared constants"}));
-  WEIR_TRY(record_steps(program, program.prepare_steps, shape.measured.prepare_steps,
-                        session_->prepare_kernels(), shape.measured.values, shape.measured.plan, 0,
-                        commands->encoder()));
+  WEIR_TRY(record_steps(program, program.prepare_steps, measured.prepare_steps, session_->prepare_kernels(),
+                        measured.values, measured.plan, 0, commands->encoder()));
   WEIR_TRY(commands->seal());
   WEIR_TRY(commands->bind_slot(slots.prepared, *shape.prepared, 0));
   if (session_->constants_) {
@@ -227,7 +248,6 @@ Result<void> Request::run_prepare_steps(PreparedShape& shape) {
   }
   WEIR_TRY(session_->queue().submit({.command_buffer = commands.get()}));
   WEIR_TRY(commands->wait(), "while computing the prepared constants of '{}'", session_->name());
-  shape.prepared_filled = true;
   return {};
 }
 
@@ -235,30 +255,22 @@ void Request::evict() {
   int64_t bytes = 0;
   auto shape = shapes_.begin();
   while (shape != shapes_.end()) {
-    bytes += (*shape)->commands->host_bytes() + (*shape)->measured.plan.prepared_bytes;
+    bytes += (*shape)->host_bytes() + (*shape)->prepared_bytes;
     const bool keep = shape->get() == current_ || bytes <= options_.shape_cache_bytes;
     shape = keep ? std::next(shape) : shapes_.erase(shape);
   }
 }
 
 TensorSpec Request::input_spec(int32_t index) const {
-  const Program& program = session_->program();
-  const auto tensor = static_cast<size_t>(program.inputs[static_cast<size_t>(index)].tensor);
-  return concrete_tensor(program, program.tensors[tensor], current_->measured.values);
+  return current_->tables.inputs[static_cast<size_t>(index)];
 }
 
 TensorSpec Request::output_spec(int32_t index) const {
-  const Program& program = session_->program();
-  const auto tensor = static_cast<size_t>(program.outputs[static_cast<size_t>(index)].tensor);
-  return concrete_tensor(program, program.tensors[tensor], current_->measured.values);
+  return current_->tables.outputs[static_cast<size_t>(index)];
 }
 
 int64_t Request::arena_bytes() const {
-  return current_ == nullptr ? 0 : current_->measured.plan.arena_bytes;
-}
-
-const ShapeValues& Request::shape() const {
-  return current_->measured.values;
+  return current_ == nullptr ? 0 : current_->arena_bytes;
 }
 
 std::span<const CommandProfile> Request::profile() const {
@@ -271,6 +283,11 @@ Result<Ledger> Request::planned() const {
                 session_->name());
   }
   Session::PlannedBytes bytes = largest_;
+  for (const HostArray<int64_t>* ports : {&tables_.input_bytes, &tables_.output_bytes}) {
+    for (int64_t size : *ports) {
+      bytes.io += session_->device().allocation_bytes(size, StorageMode::kShared);
+    }
+  }
   for (const auto& shape : shapes_) {
     bytes.prepared += shape->planned.prepared;
     bytes.host += shape->planned.host;
@@ -283,16 +300,17 @@ Ledger Request::counted() const {
     return buffer ? session_->device().allocation_bytes(buffer->size(), buffer->mode()) : 0;
   };
   Ledger ledger;
+  ledger.host = session_->metadata_.bytes() + session_->block_.bytes() + block_.bytes();
   ledger.constants = charged(session_->constants_);
   for (const auto& shape : shapes_) {
     ledger.constants += charged(shape->prepared);
-    ledger.host += shape->commands->host_bytes();
+    ledger.host += shape->host_bytes();
   }
   const int64_t arena = charged(arena_);
   ledger.activations = std::min(largest_activations_, arena);
   ledger.workspace = arena - ledger.activations;
   ledger.scratch = charged(scratch_);
-  for (const auto* buffers : {&inputs_, &outputs_}) {
+  for (const auto* buffers : {&tables_.inputs, &tables_.outputs}) {
     for (const Ref<Buffer>& buffer : *buffers) {
       ledger.io += charged(buffer);
     }

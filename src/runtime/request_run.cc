@@ -58,21 +58,22 @@ Result<void> Request::check_idle(std::string_view action) const {
 }
 
 Result<void> Request::copy_bound_inputs() {
-  for (size_t i = 0; i < input_bindings_.size(); ++i) {
-    if (input_bindings_[i].copied) {
-      WEIR_ASSIGN(const std::span<std::byte> bytes, inputs_[i]->contents());
-      copy_elements(input_bindings_[i].tensor, input_spec(static_cast<int32_t>(i)).at(bytes.data()));
+  for (size_t i = 0; i < tables_.input_bindings.size(); ++i) {
+    if (tables_.input_bindings[i].copied) {
+      WEIR_ASSIGN(const std::span<std::byte> bytes, tables_.inputs[i]->contents());
+      copy_elements(tables_.input_bindings[i].tensor, input_spec(static_cast<int32_t>(i)).at(bytes.data()));
     }
   }
   return {};
 }
 
 void Request::copy_bound_outputs() {
-  for (size_t i = 0; i < output_bindings_.size(); ++i) {
-    if (output_bindings_[i].copied) {
+  for (size_t i = 0; i < tables_.output_bindings.size(); ++i) {
+    if (tables_.output_bindings[i].copied) {
       // Shared, so there are contents.
-      if (const auto bytes = outputs_[i]->contents()) {
-        copy_elements(output_spec(static_cast<int32_t>(i)).at(bytes->data()), output_bindings_[i].tensor);
+      if (const auto bytes = tables_.outputs[i]->contents()) {
+        copy_elements(output_spec(static_cast<int32_t>(i)).at(bytes->data()),
+                      tables_.output_bindings[i].tensor);
       }
     }
   }

@@ -10,17 +10,22 @@
 namespace weir {
 
 Request::Side Request::inputs_side() {
-  return {false, session_->program().inputs, inputs_, bound_inputs_, bound_input_offsets_, input_bindings_,
+  return {false,
+          session_->program().inputs,
+          tables_.inputs,
+          tables_.bound_inputs,
+          tables_.bound_input_offsets,
+          tables_.input_bindings,
           0};
 }
 
 Request::Side Request::outputs_side() {
   return {true,
           session_->program().outputs,
-          outputs_,
-          bound_outputs_,
-          bound_output_offsets_,
-          output_bindings_,
+          tables_.outputs,
+          tables_.bound_outputs,
+          tables_.bound_output_offsets,
+          tables_.output_bindings,
           slot_layout(session_->program()).outputs};
 }
 
@@ -31,7 +36,7 @@ std::string Request::port_name(bool output, int32_t index) const {
 }
 
 Result<void> Request::check_index(bool output, int32_t index) const {
-  const size_t count = output ? outputs_.size() : inputs_.size();
+  const size_t count = output ? tables_.outputs.size() : tables_.inputs.size();
   if (index < 0 || static_cast<size_t>(index) >= count) {
     return fail(StatusCode::kOutOfRange, "Position ({}) is not one of the ({}) {} of '{}'.", index, count,
                 output ? "outputs" : "inputs", session_->name());
@@ -46,12 +51,12 @@ Result<TensorView> Request::input(int32_t index) {
     return fail(StatusCode::kFailedPrecondition, "No shape is prepared yet for {}.", port_name(false, index));
   }
   const auto position = static_cast<size_t>(index);
-  if (bound_inputs_[position] || input_bindings_[position].copied) {
+  if (tables_.bound_inputs[position] || tables_.input_bindings[position].copied) {
     return fail(StatusCode::kFailedPrecondition,
                 "Other memory is bound in the place of {}, so what is written to its own would not be read.",
                 port_name(false, index));
   }
-  WEIR_ASSIGN(const std::span<std::byte> bytes, inputs_[position]->contents());
+  WEIR_ASSIGN(const std::span<std::byte> bytes, tables_.inputs[position]->contents());
   return input_spec(index).at(bytes.data());
 }
 
@@ -66,37 +71,38 @@ Result<TensorView> Request::output(int32_t index) {
              port_name(true, index));
   }
   const auto position = static_cast<size_t>(index);
-  const Ref<Buffer>& bound = bound_outputs_[position];
-  WEIR_ASSIGN(const std::span<std::byte> bytes, (bound ? bound : outputs_[position])->contents());
-  return output_spec(index).at(bytes.data() + bound_output_offsets_[position]);
+  const Ref<Buffer>& bound = tables_.bound_outputs[position];
+  WEIR_ASSIGN(const std::span<std::byte> bytes, (bound ? bound : tables_.outputs[position])->contents());
+  return output_spec(index).at(bytes.data() + tables_.bound_output_offsets[position]);
 }
 
 Result<OutputLease> Request::lease_output(int32_t index) {
   WEIR_ASSIGN(const TensorView tensor, output(index));
   const auto position = static_cast<size_t>(index);
-  LeasedOutput& output = *leased_[position];
+  LeasedOutput& output = *tables_.leased[position];
   // While a lease is held nothing changes here, so another thread that holds one may read.
   if (output.held.load(std::memory_order_acquire) == 0) {
     output.tensor = tensor;
-    output.buffer = bound_outputs_[position] ? bound_outputs_[position] : outputs_[position];
+    output.buffer =
+        tables_.bound_outputs[position] ? tables_.bound_outputs[position] : tables_.outputs[position];
   }
   return OutputLease(output.take());
 }
 
 int32_t Request::leases() const {
   int32_t held = 0;
-  for (const Ref<LeasedOutput>& output : leased_) {
+  for (const Ref<LeasedOutput>& output : tables_.leased) {
     held += output->held.load(std::memory_order_acquire);
   }
   return held;
 }
 
 const BindingVerdict& Request::input_transfer(int32_t index) const {
-  return input_bindings_[static_cast<size_t>(index)].verdict;
+  return tables_.input_bindings[static_cast<size_t>(index)].verdict;
 }
 
 const BindingVerdict& Request::output_transfer(int32_t index) const {
-  return output_bindings_[static_cast<size_t>(index)].verdict;
+  return tables_.output_bindings[static_cast<size_t>(index)].verdict;
 }
 
 Result<BindingVerdict> Request::verdict(bool output, int32_t index, const TensorView& tensor) const {
@@ -133,12 +139,12 @@ Result<BindingVerdict> Request::set_input(int32_t index, const TensorView& from,
     return std::unexpected(verdict_error(given, input_spec(index), from, port_name(false, index)));
   }
   const auto position = static_cast<size_t>(index);
-  if (bound_inputs_[position] || input_bindings_[position].copied) {
+  if (tables_.bound_inputs[position] || tables_.input_bindings[position].copied) {
     WEIR_TRY(bind_buffer(inputs_side(), index, {}, 0));
   }
-  WEIR_ASSIGN(const std::span<std::byte> bytes, inputs_[position]->contents());
+  WEIR_ASSIGN(const std::span<std::byte> bytes, tables_.inputs[position]->contents());
   copy_elements(from, input_spec(index).at(bytes.data()));
-  input_bindings_[position].verdict = given;
+  tables_.input_bindings[position].verdict = given;
   return given;
 }
 
@@ -164,8 +170,8 @@ Result<void> Request::bind_buffer(const Side& side, int32_t index, Ref<Buffer> b
     side.bound[position] = std::move(buffer);
     side.offsets[position] = offset;
     side.bindings[position] = before;
-  } else if (side.output && leased_[position]->held.load(std::memory_order_acquire) == 0) {
-    leased_[position]->buffer = {};
+  } else if (side.output && tables_.leased[position]->held.load(std::memory_order_acquire) == 0) {
+    tables_.leased[position]->buffer = {};
   }
   return bound;
 }
@@ -228,13 +234,11 @@ Result<void> Request::check_bindings(const PreparedShape& shape) {
     int32_t index;
   };
   std::vector<Place> places;
-  const Program& program = session_->program();
   for (const Side& side : {inputs_side(), outputs_side()}) {
     for (size_t i = 0; i < side.ports.size(); ++i) {
       const auto index = static_cast<int32_t>(i);
       const Binding& binding = side.bindings[i];
-      const TensorSpec wanted = concrete_tensor(
-          program, program.tensors[static_cast<size_t>(side.ports[i].tensor)], shape.measured.values);
+      const TensorSpec& wanted = side.output ? shape.tables.outputs[i] : shape.tables.inputs[i];
       if (binding.tensor.data != nullptr &&
           !std::equal(wanted.shape.begin(), wanted.shape.begin() + wanted.rank,
                       binding.tensor.shape.begin())) {

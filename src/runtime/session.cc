@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/checked.h"
+#include "program/heap_bytes.h"
 #include "runtime/check_steps.h"
 
 namespace weir {
@@ -40,6 +41,14 @@ Result<Ref<Session>> Session::create(LoadedProgram loaded, Ref<Device> device,
   session->name_ = options.name.empty() ? session->program().name : options.name;
   session->participants_ =
       options.participants > 0 ? options.participants : session->device_->info().participants;
+  MemoryAccount& account = session->device_->memory();
+  WEIR_ASSIGN(session->metadata_,
+              account.charge(MemoryCategory::kHost, heap_bytes(session->program()), session->name_),
+              "while loading program '{}'", session->name_);
+  WEIR_ASSIGN(session->block_,
+              HostBlock::allocate(*session->device_, host_bytes<Tables>(session->program()), session->name_),
+              "while loading program '{}'", session->name_);
+  session->tables_.place(session->block_, session->program());
   WEIR_ASSIGN(session->queue_, session->device_->create_queue({.label = session->name_}));
   WEIR_TRY(session->choose_kernels(options.isa), "while loading program '{}'", session->name_);
   WEIR_TRY(session->load_constants(), "while loading the constants of '{}'", session->name_);
@@ -54,8 +63,9 @@ Session::~Session() {
 
 Result<void> Session::choose_kernels(Isa isa) {
   WEIR_ASSIGN(const StepChecker checker, StepChecker::create(program()));
-  const auto choose = [&](std::span<const Step> steps, std::vector<StepKernel>& kernels) -> Result<void> {
-    for (const Step& step : steps) {
+  const auto choose = [&](std::span<const Step> steps, std::span<StepKernel> kernels) -> Result<void> {
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const Step& step = steps[i];
       const Implementation* found = nullptr;
       for (const std::string& name : step.implementations) {
         const Implementation* candidate = find_implementation(name);
@@ -72,15 +82,15 @@ Result<void> Session::choose_kernels(Isa isa) {
                     step.name, step.implementations.front(), to_string(isa));
       }
       WEIR_TRY(checker.check(step, *found), "while checking step '{}'", step.name);
-      kernels.push_back({found, {}});
+      kernels[i].implementation = found;
     }
     return {};
   };
-  WEIR_TRY(choose(program().prepare_steps, prepare_kernels_));
-  WEIR_TRY(choose(program().steps, kernels_));
+  WEIR_TRY(choose(program().prepare_steps, tables_.prepare_kernels));
+  WEIR_TRY(choose(program().steps, tables_.kernels));
 
   std::vector<CpuKernelEntry> entries;
-  for (const auto* list : {&prepare_kernels_, &kernels_}) {
+  for (const HostArray<StepKernel>* list : {&tables_.prepare_kernels, &tables_.kernels}) {
     for (const StepKernel& kernel : *list) {
       if (std::ranges::find(entries, kernel.implementation->name, &CpuKernelEntry::name) == entries.end()) {
         entries.push_back({.name = kernel.implementation->name, .function = kernel.implementation->kernel});
@@ -92,7 +102,7 @@ Result<void> Session::choose_kernels(Isa isa) {
   }
   WEIR_ASSIGN(library_, device_->create_library({.label = name_, .cpu = entries}));
   std::map<std::string_view, Ref<Kernel>> made;
-  for (auto* list : {&prepare_kernels_, &kernels_}) {
+  for (HostArray<StepKernel>* list : {&tables_.prepare_kernels, &tables_.kernels}) {
     for (StepKernel& kernel : *list) {
       Ref<Kernel>& shared = made[kernel.implementation->name];
       if (!shared) {

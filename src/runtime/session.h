@@ -31,6 +31,7 @@
 #include "program/report.h"
 #include "runtime/binding.h"
 #include "runtime/concrete.h"
+#include "runtime/host_block.h"
 #include "runtime/lease.h"
 #include "runtime/recording.h"
 
@@ -82,8 +83,8 @@ class Session : public RefCounted {
   Queue& queue() const { return *queue_; }
   int64_t file_bytes() const { return loaded_.file_bytes; }
   int32_t participants() const { return participants_; }
-  std::span<const StepKernel> kernels() const { return kernels_; }
-  std::span<const StepKernel> prepare_kernels() const { return prepare_kernels_; }
+  std::span<const StepKernel> kernels() const { return tables_.kernels; }
+  std::span<const StepKernel> prepare_kernels() const { return tables_.prepare_kernels; }
   // Null where the program has no constants.
   Buffer* constants() const { return constants_.get(); }
   // Whether the constants are used where the file is mapped, or were staged, and why.
@@ -97,6 +98,8 @@ class Session : public RefCounted {
   // The symbols' values for these input shapes, one list an input. Every dimension is checked.
   Result<std::vector<int64_t>> symbols_of(std::span<const std::vector<int64_t>> shapes) const;
 
+  // What the session takes whatever its requests: constants, and the host's tables and program metadata.
+  Ledger own_lines() const;
   // What one request takes at these symbols, with the session's own lines: known before anything is
   // allocated.
   Result<Ledger> planned(std::span<const int64_t> symbols) const;
@@ -111,8 +114,8 @@ class Session : public RefCounted {
     int64_t prepared = 0;
     int64_t arena = 0;
     int64_t scratch = 0;
-    int64_t host = 0;
-    std::vector<int64_t> ports;  // inputs, then outputs
+    int64_t io = 0;
+    int64_t host = 0;  // of the shape alone
   };
   PlannedBytes planned_bytes(const Measured& measured, const CommandBufferCounts& counts) const;
   Ledger ledger_of(const PlannedBytes& bytes, int64_t activations) const;
@@ -124,6 +127,7 @@ class Session : public RefCounted {
   Result<void> stage_constants();
 
   LoadedProgram loaded_;
+  MemoryCharge metadata_;  // of the program in `loaded_`
   Ref<Device> device_;
   Ref<Queue> queue_;
   Ref<Library> library_;
@@ -131,8 +135,18 @@ class Session : public RefCounted {
   std::string constants_note_;
   std::string name_;
   int32_t participants_ = 1;
-  std::vector<StepKernel> kernels_;
-  std::vector<StepKernel> prepare_kernels_;
+  HostBlock block_;
+  struct Tables {
+    HostArray<StepKernel> kernels;
+    HostArray<StepKernel> prepare_kernels;
+
+    template <typename Memory>
+    void place(Memory& memory, const Program& program) {
+      memory.place(kernels, program.steps.size());
+      memory.place(prepare_kernels, program.prepare_steps.size());
+    }
+  };
+  Tables tables_;
 };
 
 // How long the parts of a prepare took, in nanoseconds.
@@ -217,19 +231,20 @@ class Request : public RefCounted {
   std::span<const CommandProfile> profile() const;
   Session& session() const { return *session_; }
   int64_t arena_bytes() const;
-  const ShapeValues& shape() const;
 
  private:
   friend class Session;
   struct PreparedShape;
   explicit Request(Ref<Session> session);
 
-  Result<std::unique_ptr<PreparedShape>> build(std::vector<int64_t> symbols);
-  Result<void> make_current(PreparedShape& shape);
+  Result<void> prepare_new(std::span<const int64_t> symbols);
+  Result<std::unique_ptr<PreparedShape>> build(const Session::Measured& measured);
+  // `measured` of a shape that is new: its prepared constants are computed. Null where it is known.
+  Result<void> make_current(PreparedShape& shape, const Session::Measured* measured);
   Result<void> grow(const PreparedShape& shape);
   Result<void> grow_ports(const PreparedShape& shape);
   Result<void> bind(PreparedShape& shape);
-  Result<void> run_prepare_steps(PreparedShape& shape);
+  Result<void> run_prepare_steps(PreparedShape& shape, const Session::Measured& measured);
   void evict();
   // A tensor of the caller's in the place of an input or output, or the last that was copied into it.
   struct Binding {
@@ -241,10 +256,10 @@ class Request : public RefCounted {
   struct Side {
     bool output;
     std::span<const ProgramPort> ports;
-    std::vector<Ref<Buffer>>& own;
-    std::vector<Ref<Buffer>>& bound;
-    std::vector<int64_t>& offsets;
-    std::vector<Binding>& bindings;
+    std::span<Ref<Buffer>> own;
+    std::span<Ref<Buffer>> bound;
+    std::span<int64_t> offsets;
+    std::span<Binding> bindings;
     int32_t first_slot;
   };
   Side inputs_side();
@@ -276,16 +291,39 @@ class Request : public RefCounted {
   PrepareReport report_;
   Ref<Buffer> arena_;
   Ref<Buffer> scratch_;
-  std::vector<Ref<Buffer>> inputs_;  // the request's own
-  std::vector<Ref<Buffer>> outputs_;
-  std::vector<Ref<Buffer>> bound_inputs_;  // the caller's, where bound
-  std::vector<Ref<Buffer>> bound_outputs_;
-  std::vector<int64_t> bound_input_offsets_;
-  std::vector<int64_t> bound_output_offsets_;
-  std::vector<Binding> input_bindings_;
-  std::vector<Binding> output_bindings_;
-  std::vector<Ref<LeasedOutput>> leased_;  // one an output
-  bool ran_ = false;                       // since prepare
+  HostBlock block_;
+  struct Tables {
+    HostArray<Ref<Buffer>> inputs;  // the request's own
+    HostArray<Ref<Buffer>> outputs;
+    HostArray<Ref<Buffer>> bound_inputs;  // the caller's, where bound
+    HostArray<Ref<Buffer>> bound_outputs;
+    HostArray<int64_t> bound_input_offsets;
+    HostArray<int64_t> bound_output_offsets;
+    HostArray<Binding> input_bindings;
+    HostArray<Binding> output_bindings;
+    HostArray<Ref<LeasedOutput>> leased;  // one an output
+    HostArray<int64_t> input_bytes;       // of the largest shape that was prepared
+    HostArray<int64_t> output_bytes;
+
+    template <typename Memory>
+    void place(Memory& memory, const Program& program) {
+      for (auto* array : {&inputs, &bound_inputs}) {
+        memory.place(*array, program.inputs.size());
+      }
+      for (auto* array : {&outputs, &bound_outputs}) {
+        memory.place(*array, program.outputs.size());
+      }
+      memory.place(bound_input_offsets, program.inputs.size());
+      memory.place(bound_output_offsets, program.outputs.size());
+      memory.place(input_bindings, program.inputs.size());
+      memory.place(output_bindings, program.outputs.size());
+      memory.place(leased, program.outputs.size());
+      memory.place(input_bytes, program.inputs.size());
+      memory.place(output_bytes, program.outputs.size());
+    }
+  };
+  Tables tables_;
+  bool ran_ = false;  // since prepare
 
   mutable std::mutex completion_mutex_;  // guards the two below
   mutable std::condition_variable completion_;
