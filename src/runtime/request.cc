@@ -273,6 +273,10 @@ int64_t Request::arena_bytes() const {
   return current_ == nullptr ? 0 : current_->arena_bytes;
 }
 
+std::span<const int64_t> Request::symbols() const {
+  return current_->tables.symbols;
+}
+
 std::span<const CommandProfile> Request::profile() const {
   return current_ == nullptr ? std::span<const CommandProfile>{} : current_->commands->profile();
 }

@@ -231,6 +231,8 @@ class Request : public RefCounted {
   std::span<const CommandProfile> profile() const;
   Session& session() const { return *session_; }
   int64_t arena_bytes() const;
+  // The values of the program's symbols; of a prepared request.
+  std::span<const int64_t> symbols() const;
 
  private:
   friend class Session;
