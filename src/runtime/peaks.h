@@ -4,7 +4,7 @@
 // set against them.
 //
 //   WEIR_ASSIGN(const Peaks peaks, measure_peaks(session.device(), isa, session.participants()));
-//   WEIR_ASSIGN(const std::vector<StepWork> works, step_works(session, request.shape()));
+//   WEIR_ASSIGN(const std::vector<StepWork> works, step_works(program, values));
 //   const Verdict verdict = judge(works[3], nanoseconds, peaks);
 //
 // The limits are simple and stated: arithmetic is the work over the peak of float32 multiply-adds; bandwidth
