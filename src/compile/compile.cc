@@ -25,6 +25,7 @@ constexpr std::array kPasses = {
     Pass{"fold-constants", fold_constants, false},
     Pass{"simplify", simplify, false},
     Pass{"fuse-layer-normalization", fuse_layer_normalization, true},
+    Pass{"hoist-scale", hoist_scale, true},
     Pass{"fuse-affine", fuse_affine, true},
     Pass{"fuse-elementwise", fuse_elementwise, true},
     Pass{"fuse-epilogue", fuse_epilogue, true},

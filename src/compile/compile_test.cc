@@ -147,8 +147,15 @@ Graph attention_network() {
     return b.binary(ScalarOp::kAdd, b.node(Op::kMatMul, MatMulAttributes{}, {value, b.weights({24, 24})}),
                     b.weights({24}));
   };
-  const ValueId q = heads(project(normal));
-  const ValueId k = b.node(Op::kTranspose, TransposeAttributes{{0, 1, 3, 2}}, {heads(project(normal))});
+  const auto scaled = [&](ScalarOp op, ValueId value, double number) {
+    ElementwiseAttributes scale{TileProgram({kF32})};
+    scale.program.append(op, {0, scale.program.immediate(number)});
+    return b.node(Op::kElementwise, scale, {value});
+  };
+  const ValueId q = scaled(ScalarOp::kMul, heads(project(normal)), 0.6);
+  const ValueId k =
+      scaled(ScalarOp::kDiv,
+             b.node(Op::kTranspose, TransposeAttributes{{0, 1, 3, 2}}, {heads(project(normal))}), 2.5);
   const ValueId v = heads(project(normal));
   const ValueId weights =
       b.node(Op::kSoftmax, SoftmaxAttributes{3}, {b.node(Op::kMatMul, MatMulAttributes{}, {q, k})});
@@ -269,6 +276,17 @@ TEST(Compile, AttentionAgreesWithReference) {
        {std::vector<int64_t>{1, 5, 24}, std::vector<int64_t>{2, 33, 24}}) {
     expect_close(run(*fast, shape), run(*reference, shape));
   }
+}
+
+TEST(Compile, ScalesOfQueriesAndKeysGoBehindTheirProduct) {
+  auto compiled = compile(attention_network(), {});
+  ASSERT_TRUE(compiled);
+  std::vector<std::string> origins;
+  for (const Step& step : compiled->program.steps) {
+    EXPECT_NE(step.op, Op::kElementwise) << step.name;
+    origins.push_back(step.origin);
+  }
+  EXPECT_THAT(origins, testing::Contains("Elementwise+Elementwise+MatMul+Mul"));
 }
 
 TEST(Compile, EveryInstructionSetAgreesUnderValidationAndDiscreteMemory) {

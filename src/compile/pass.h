@@ -25,6 +25,9 @@ Result<void> simplify(Graph& graph, PassContext& context);
 // Recognises layer normalisation spelled out as means, differences and roots.
 Result<void> fuse_layer_normalization(Graph& graph, PassContext& context);
 
+// Factors of a matrix product's operands go behind it, where they cost nothing.
+Result<void> hoist_scale(Graph& graph, PassContext& context);
+
 // A per-channel multiply and add after a convolution or matrix product goes into its weights and bias, a
 // constant zero Pad before it into its padding.
 Result<void> fuse_affine(Graph& graph, PassContext& context);
