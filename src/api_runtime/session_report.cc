@@ -17,26 +17,6 @@ using weir::StorageKind;
 
 namespace {
 
-std::string_view kind_name(StorageKind kind) {
-  switch (kind) {
-    case StorageKind::kConstant:
-      return "constant";
-    case StorageKind::kPrepared:
-      return "prepared";
-    case StorageKind::kActivation:
-      return "activation";
-    case StorageKind::kWorkspace:
-      return "workspace";
-    case StorageKind::kInput:
-      return "input";
-    case StorageKind::kOutput:
-      return "output";
-    case StorageKind::kState:
-      return "state";
-  }
-  return "unknown";
-}
-
 void write_numbers(JsonText& json, std::string_view key, std::span<const int32_t> numbers) {
   json.key(key).array([&] {
     for (const int32_t number : numbers) {
@@ -85,7 +65,7 @@ void write_planned(JsonText& json, const Ledger& ledger, const ProgramReport& re
         json.key("bytes").value(tensor.bytes);
         json.key("first_step").value(tensor.first_step);
         json.key("last_step").value(tensor.last_step);
-        json.key("kind").value(kind_name(tensor.kind));
+        json.key("kind").value(to_string(tensor.kind));
         json.key("alias_of").value(tensor.alias_of);
       });
     }

@@ -2,76 +2,28 @@
 //
 // The micro-kernels and whole products of each instruction set, as shares of the multiplier peak that is
 // measured in the same run: counter "peak" is the share (1 is all of it), "GFLOPS" the rate.
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/gemm/gemm_benchmark.cc"
-#include "kernels/cpu/targets.h"
-
-HWY_BEFORE_NAMESPACE();
-namespace weir::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
-// `steps` multiply-adds on each of 12 vectors; their sum, so that none is left out.
-float multiply_add_chains(int64_t steps, float factor, float addend) {
-  const hn::ScalableTag<float> d;
-  const auto x = hn::Set(d, factor);
-  const auto y = hn::Set(d, addend);
-  // Different starts: equal chains would be computed once.
-  const auto start = [d, addend](int n) HWY_ATTR { return hn::Set(d, addend * static_cast<float>(n)); };
-  auto a = start(1), b = start(2), c = start(3), e = start(4), f = start(5), g = start(6);
-  auto h = start(7), i = start(8), j = start(9), k = start(10), l = start(11), m = start(12);
-  for (int64_t step = 0; step < steps; ++step) {
-    a = hn::MulAdd(a, x, y);
-    b = hn::MulAdd(b, x, y);
-    c = hn::MulAdd(c, x, y);
-    e = hn::MulAdd(e, x, y);
-    f = hn::MulAdd(f, x, y);
-    g = hn::MulAdd(g, x, y);
-    h = hn::MulAdd(h, x, y);
-    i = hn::MulAdd(i, x, y);
-    j = hn::MulAdd(j, x, y);
-    k = hn::MulAdd(k, x, y);
-    l = hn::MulAdd(l, x, y);
-    m = hn::MulAdd(m, x, y);
-  }
-  const auto sum = hn::Add(hn::Add(hn::Add(a, b), hn::Add(c, e)), hn::Add(hn::Add(f, g), hn::Add(h, i)));
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, hn::Add(hn::Add(j, k), hn::Add(l, m)))));
-}
-
-}  // namespace weir::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
+#include <array>
 
 #include "kernels/cpu/gemm/gemm.h"
 #include "kernels/cpu/kernel_benchmark.h"
+#include "kernels/cpu/peak/peak_kernels.h"
 
 namespace weir {
 namespace {
 
-// Multiply-adds a second of one core, times two; the best of several tries, measured at the first call.
+// FLOP a second of one core; the best of several tries, measured at the first call.
 double peak(Isa isa) {
   static const std::array<double, 3> kPeaks = [] {
     std::array<double, 3> peaks{};
-    volatile float sink = 0;
     for (const Isa each : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {
-      if (each > detect_isa()) continue;
-      for (int i = 0; i < 30; ++i) {
-        constexpr int64_t kSteps = 20'000;
-        const auto start = std::chrono::steady_clock::now();
-        sink = each == Isa::kAvx512 ? N_AVX3::multiply_add_chains(kSteps, 0.999f, 0.001f)
-               : each == Isa::kAvx2 ? N_AVX2::multiply_add_chains(kSteps, 0.999f, 0.001f)
-                                    : N_SSE4::multiply_add_chains(kSteps, 0.999f, 0.001f);
-        const double seconds =
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      for (int i = 0; i < 30 && each <= detect_isa(); ++i) {
         double& best = peaks[static_cast<size_t>(each)];
-        best = std::max(best, 24.0 * traits_of(each).lanes * kSteps / seconds);
+        best = std::max(best, fma_peak(each) * 1e9);
       }
     }
-    (void)sink;
     return peaks;
   }();
   return kPeaks[static_cast<size_t>(isa)];
@@ -201,4 +153,3 @@ BENCHMARK(convolution)
 
 }  // namespace
 }  // namespace weir
-#endif
