@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/cpu/each_isa.h"
 #include "kernels/cpu/gemm/gemm.h"
 #include "kernels/cpu/kernel_benchmark.h"
 #include "kernels/cpu/peak/peak_kernels.h"
