@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What Weir needs from Debian 12, for the other scripts to source. Building and running need the first list, the tests
-# both.
+# the second too, scripts/package.sh the third.
 
 build_packages=(
   ca-certificates
@@ -34,3 +34,27 @@ test_packages=(
   clang-format-19
   git
 )
+
+package_packages=(
+  dpkg-dev
+  file
+)
+
+# Installs those of the named packages that are missing.
+install_packages() {
+  local missing=() package
+  for package in "$@"; do
+    if [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) != installed ]]; then
+      missing+=("$package")
+    fi
+  done
+  if ((${#missing[@]})); then
+    echo "Installing ${missing[*]}"
+    local sudo=()
+    if ((EUID != 0)); then
+      sudo=(sudo)
+    fi
+    "${sudo[@]}" apt-get update -qq
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  fi
+}

@@ -13,21 +13,7 @@ packages=("${build_packages[@]}")
 if [[ ${1:-} == --test ]]; then
   packages+=("${test_packages[@]}")
 fi
-missing=()
-for package in "${packages[@]}"; do
-  if [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) != installed ]]; then
-    missing+=("$package")
-  fi
-done
-if ((${#missing[@]})); then
-  echo "Installing ${missing[*]}"
-  sudo=()
-  if ((EUID != 0)); then
-    sudo=(sudo)
-  fi
-  "${sudo[@]}" apt-get update -qq
-  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
-fi
+install_packages "${packages[@]}"
 
 # A Python of the project's own: for fetching, and for the tests' independent oracles.
 if [[ ! -x .venv/bin/python ]]; then
