@@ -37,21 +37,21 @@ endfunction()
 
 weir_package(Library libweir${abi} libs)
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "Neural networks in planned memory: library
- Weir imports a model, compiles it to a program whose memory is planned to the
- byte, and runs it on the processor.")
+Weir imports a model, compiles it to a program whose memory is planned to the
+byte, and runs it on the processor.")
 weir_package(Runtime libweir-runtime${abi} libs)
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "Neural networks in planned memory: library that runs programs
- Runs what Weir has compiled, without importer, compiler and protobuf.")
+Runs what Weir has compiled, without importer, compiler and protobuf.")
 weir_package(Development libweir-dev libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libweir${abi} ${exactly}, libweir-runtime${abi} ${exactly}")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS
     "libfmt-dev, libxxhash-dev, libhwy-dev, libprotobuf-dev, libonnx-dev, pkg-config")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Neural networks in planned memory: headers and static libraries
- Headers for C and C++, static libraries (which link what this package
- suggests), CMake and pkg-config files, examples.")
+Headers for C and C++, static libraries (which link what this package
+suggests), CMake and pkg-config files, examples.")
 weir_package(Command weir science)
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION "Neural networks in planned memory: command line
- Runs, measures, compiles and inspects models, shows the memory that they take
- without running them, and reads the text on photos.")
+Runs, measures, compiles and inspects models, shows the memory that they take
+without running them, and reads the text on photos.")
 
 include(CPack)

@@ -12,7 +12,6 @@ cmake -S . -B build-package -G Ninja -DCMAKE_INSTALL_PREFIX=/usr -DWEIR_WARNINGS
   -DWEIR_BUILD_TESTS=OFF -DWEIR_DEBIAN=ON "$@" >/dev/null
 ninja -C build-package --quiet
 rm -rf build-package/packages
-# -B: CPack's own folder, apart from where it leaves the packages.
 (cd build-package && cpack -G DEB >cpack.log) || {
   cat build-package/cpack.log
   exit 1
