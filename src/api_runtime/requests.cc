@@ -92,9 +92,11 @@ void weir_request_release(weir_request* request) {
   }
 }
 
-weir_request_state weir_request_get_state(const weir_request* request) {
+weir_request_state weir_request_get_state(const weir_request* request) try {
   return request == nullptr ? WEIR_REQUEST_UNPREPARED
                             : static_cast<weir_request_state>(request->request->state());
+} catch (const std::bad_alloc&) {
+  return WEIR_REQUEST_FAILED;  // only a failure's reason takes memory
 }
 
 weir_status* weir_request_prepare(weir_request* request, const weir_shape* shapes, int32_t count) try {

@@ -100,8 +100,12 @@ weir_status* weir_runtime_create(const weir_runtime_options* options, weir_runti
                fmt::format("The runtime is asked for ({}) threads, and the allowed numbers are (0 to {}).",
                            own.threads, kMostThreads)));
   }
+  Result<Ref<weir::ThreadPool>> pool = weir::ThreadPool::create({.threads = own.threads});
+  if (!pool) {
+    return failed(pool);
+  }
   Ref<weir_runtime> created = weir::make_ref<weir_runtime>();
-  created->pool = weir::ThreadPool::create({.threads = own.threads});
+  created->pool = *std::move(pool);
   *runtime = created.detach();
   return nullptr;
 } catch (...) {

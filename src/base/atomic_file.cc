@@ -55,11 +55,13 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
     if (::getrandom(&number, sizeof(number), 0) != static_cast<ssize_t>(sizeof(number))) {
       return system_error("created", path, errno);
     }
-    std::string aside = fmt::format("{}.{:016x}.tmp", path, number);
-    const int descriptor = ::open(aside.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
-    if (descriptor >= 0) {
-      return AtomicFile(path, std::move(aside), descriptor);
+    // The owner first: nothing may fail between the file's creation and its owner's.
+    AtomicFile file(path, fmt::format("{}.{:016x}.tmp", path, number));
+    file.descriptor_ = ::open(file.aside_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    if (file.descriptor_ >= 0) {
+      return file;
     }
+    file.aside_.clear();  // not ours to remove
     if (errno != EEXIST && errno != EINTR) {
       return system_error("created", path, errno);
     }

@@ -32,8 +32,7 @@ class AtomicFile {
   Result<void> commit();
 
  private:
-  AtomicFile(std::string path, std::string aside, int descriptor)
-      : path_(std::move(path)), aside_(std::move(aside)), descriptor_(descriptor) {}
+  AtomicFile(std::string path, std::string aside) : path_(std::move(path)), aside_(std::move(aside)) {}
 
   std::string path_;
   std::string aside_;  // empty once it is renamed

@@ -79,16 +79,17 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
     return system_error("examined", path, errno);
   }
   WEIR_ASSIGN(FileIdentity identity, identity_of(path, info));
-  std::span<const std::byte> bytes;
-  if (identity.size > 0) {
-    const auto size = static_cast<size_t>(identity.size);
+  const auto size = static_cast<size_t>(identity.size);
+  // The owner first: nothing may fail between the mapping and its owner's making.
+  const std::shared_ptr<MappedFile> file(new MappedFile(std::move(identity), {}));
+  if (size > 0) {
     void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.number, 0);
     if (address == MAP_FAILED) {
       return system_error("mapped", path, errno);
     }
-    bytes = {static_cast<const std::byte*>(address), size};
+    file->bytes_ = {static_cast<const std::byte*>(address), size};
   }
-  return std::shared_ptr<const MappedFile>(new MappedFile(std::move(identity), bytes));
+  return std::shared_ptr<const MappedFile>(file);
 }
 
 MappedFile::~MappedFile() {

@@ -21,12 +21,8 @@
 
 #include "base/cpu_count.h"
 #include "base/float_environment.h"
-#include "base/stack_pages.h"
+#include "base/start_thread.h"
 #include "base/wait_word.h"
-
-#if defined(__linux__)
-#include <pthread.h>
-#endif
 
 namespace weir {
 namespace {
@@ -152,19 +148,21 @@ class ThreadPool::Impl {
       team.cursors = std::vector<Cursor>(static_cast<size_t>(max_participants()));
       free_teams_.push_back(&team);
     }
-    int32_t index = 0;
     for (Worker& worker : workers_) {
       idle_.push_back(&worker);
-      worker.thread = std::thread([this, &worker, name = "weir-worker-" + std::to_string(++index)] {
-#if defined(__linux__)
-        pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
-#endif
-        touch_stack();
-        started_.count_down();
-        serve(worker);
-      });
+    }
+  }
+
+  Result<void> start() {
+    int32_t index = 0;
+    for (Worker& worker : workers_) {
+      WEIR_ASSIGN(worker.thread, start_thread("weir-worker-" + std::to_string(++index), [this, &worker] {
+                    started_.count_down();
+                    serve(worker);
+                  }));
     }
     started_.wait();  // what a thread needs to start is not left to the first inference
+    return {};
   }
 
   ~Impl() {
@@ -173,7 +171,9 @@ class ThreadPool::Impl {
       worker.ticket.store(worker.ticket.load() + 1);
     }
     for (Worker& worker : workers_) {
-      worker.thread.join();
+      if (worker.thread.joinable()) {  // not where start failed before it
+        worker.thread.join();
+      }
     }
   }
 
@@ -264,8 +264,10 @@ int32_t default_thread_count() {
   return thread_count(read_cpu_snapshot());
 }
 
-Ref<ThreadPool> ThreadPool::create(const ThreadPoolOptions& options) {
-  return Ref<ThreadPool>::adopt(new ThreadPool(std::make_unique<Impl>(options)));
+Result<Ref<ThreadPool>> ThreadPool::create(const ThreadPoolOptions& options) {
+  auto impl = std::make_unique<Impl>(options);
+  WEIR_TRY(impl->start(), "while starting a pool of ({}) threads", impl->threads());
+  return Ref<ThreadPool>::adopt(new ThreadPool(std::move(impl)));
 }
 
 ThreadPool::ThreadPool(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

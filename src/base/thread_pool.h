@@ -2,8 +2,8 @@
 //
 // ThreadPool: the threads of a process, and teams of them that run a job together.
 //
-//   Ref<ThreadPool> pool = ThreadPool::create({.threads = 0});  // one for the process; whoever makes it owns
-//   it pool->run(job);                                             // the caller takes part, returns when all
+//   WEIR_ASSIGN(Ref<ThreadPool> pool, ThreadPool::create());  // one for the process, owned by whoever makes
+//   it pool->run(job);                                           // the caller takes part, returns when all
 //   is done
 //
 // A job is a list of stages; a stage is a set of pieces that may run at the same time, and the next begins
@@ -20,6 +20,7 @@
 #include <memory>
 
 #include "base/ref.h"
+#include "base/status.h"
 
 namespace weir {
 
@@ -60,7 +61,8 @@ struct ThreadPoolOptions {
 
 class ThreadPool : public RefCounted {
  public:
-  static Ref<ThreadPool> create(const ThreadPoolOptions& options = {});
+  // An error where the system does not start as many threads.
+  static Result<Ref<ThreadPool>> create(const ThreadPoolOptions& options = {});
   ~ThreadPool() override;
 
   int32_t threads() const;

@@ -31,7 +31,7 @@ class StagesJob : public TeamJob {
 
 void stage(benchmark::State& state) {
   const int32_t threads = static_cast<int32_t>(state.range(0));
-  const Ref<ThreadPool> pool = ThreadPool::create({.threads = threads});
+  const Ref<ThreadPool> pool = *ThreadPool::create({.threads = threads});
   StagesJob job(1000, static_cast<int32_t>(state.range(1)), threads, static_cast<int32_t>(state.range(2)));
   for (auto _ : state) {
     pool->run(job);

@@ -72,7 +72,7 @@ class CountingJob : public TeamJob {
 
 TEST(ThreadPool, RunsEveryPieceOnceAndStagesInOrder) {
   for (const int32_t threads : {1, 2, 4}) {
-    const Ref<ThreadPool> pool = ThreadPool::create({.threads = threads});
+    const Ref<ThreadPool> pool = *ThreadPool::create({.threads = threads});
     for (int repeat = 0; repeat < 300; ++repeat) {
       CountingJob job({{3, 1}, {0, 0}, {1, 0}, {7, 7}, {0, 5}}, 2);
       pool->run(job);
@@ -84,7 +84,7 @@ TEST(ThreadPool, RunsEveryPieceOnceAndStagesInOrder) {
 }
 
 TEST(ThreadPool, RunsAJobWithoutStagesAndOneWithoutPieces) {
-  const Ref<ThreadPool> pool = ThreadPool::create({.threads = 2});
+  const Ref<ThreadPool> pool = *ThreadPool::create({.threads = 2});
   CountingJob none({}, 2);
   pool->run(none);
   EXPECT_EQ(none.ran.load(), 0);
@@ -97,7 +97,7 @@ TEST(ThreadPool, RunsAJobWithoutStagesAndOneWithoutPieces) {
 }
 
 TEST(ThreadPool, RunsMoreSharesThanThreads) {
-  const Ref<ThreadPool> pool = ThreadPool::create({.threads = 2});
+  const Ref<ThreadPool> pool = *ThreadPool::create({.threads = 2});
   CountingJob job({{1, 2, 3, 4, 5, 6, 7, 8}, {8, 7, 6, 5, 4, 3, 2, 1}}, 8);
   pool->run(job);
   EXPECT_EQ(job.ran.load(), 72);
@@ -106,7 +106,7 @@ TEST(ThreadPool, RunsMoreSharesThanThreads) {
 }
 
 TEST(ThreadPool, ServesManyCallersAtOnceWithoutMakingOneWait) {
-  const Ref<ThreadPool> pool = ThreadPool::create({.threads = 3});
+  const Ref<ThreadPool> pool = *ThreadPool::create({.threads = 3});
   std::vector<std::thread> callers;
   std::atomic<int32_t> wrong{0};
   for (int t = 0; t < 4; ++t) {
@@ -142,7 +142,7 @@ class DenormalJob : public TeamJob {
 };
 
 TEST(ThreadPool, FlushesDenormalsAndRestoresTheCallersState) {
-  const Ref<ThreadPool> pool = ThreadPool::create({.threads = 2});
+  const Ref<ThreadPool> pool = *ThreadPool::create({.threads = 2});
   const uint64_t before = FloatEnvironment::read();
   for (int repeat = 0; repeat < 50; ++repeat) {
     DenormalJob job;
@@ -166,7 +166,7 @@ double processor_seconds() {
 }
 
 TEST(ThreadPool, UsesNoProcessorTimeWhenIdle) {
-  const Ref<ThreadPool> pool = ThreadPool::create({.threads = 4});
+  const Ref<ThreadPool> pool = *ThreadPool::create({.threads = 4});
   CountingJob job({{3, 3, 3, 3}}, 4);
   pool->run(job);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/out_of_memory.h"
 #include "runtime/prepared_shape.h"
 
 namespace weir {
@@ -136,7 +137,7 @@ Result<void> Request::make_current(PreparedShape& shape, const Session::Measured
     }
     return {};
   };
-  if (auto taken = take_memory(); !taken) {
+  if (auto taken = with_memory_guard(take_memory); !taken) {
     (void)shape.commands->release_bindings();
     return taken;
   }

@@ -5,6 +5,7 @@
 // What is started holds a reference to its request until `completed` has run on a thread of the queue.
 // Between the command buffer's end and that point (a copy of bound outputs at most) nobody sees the request
 // as idle.
+#include "base/out_of_memory.h"
 #include "runtime/prepared_shape.h"
 #include "tensor/strided_copy.h"
 
@@ -90,7 +91,7 @@ void Request::completed(void* user, const Status* status) {
   if (status == nullptr) {
     self->copy_bound_outputs();
   } else {
-    result = self->with_step_name(std::unexpected(*status));
+    result = with_memory_guard([&] { return self->with_step_name(std::unexpected(*status)); });
   }
   CompletionHandler handler;
   {
@@ -129,7 +130,7 @@ Result<SubmitAnswer> Request::start(std::span<const EventPoint> waits, std::span
   const bool ran_before = ran_;
   ran_ = true;
   retain();  // belongs to `completed`
-  Result<SubmitAnswer> answer = session_->queue().submit(submission);
+  Result<SubmitAnswer> answer = with_memory_guard([&] { return session_->queue().submit(submission); });
   if (!answer || *answer == SubmitAnswer::kWouldBlock || *answer == SubmitAnswer::kBusy) {
     ran_ = ran_before;
     {

@@ -4,6 +4,7 @@
 // place, and leases.
 #include <algorithm>
 
+#include "base/out_of_memory.h"
 #include "runtime/prepared_shape.h"
 #include "tensor/strided_copy.h"
 
@@ -161,11 +162,11 @@ Result<void> Request::bind_buffer(const Side& side, int32_t index, Ref<Buffer> b
   if (current_ == nullptr) {
     return {};
   }
-  Result<void> bound = check_bindings(*current_);
-  if (bound) {
+  Result<void> bound = with_memory_guard([&]() -> Result<void> {
+    WEIR_TRY(check_bindings(*current_));
     Buffer& now = side.bound[position] ? *side.bound[position] : *side.own[position];
-    bound = current_->commands->bind_slot(side.first_slot + index, now, side.offsets[position]);
-  }
+    return current_->commands->bind_slot(side.first_slot + index, now, side.offsets[position]);
+  });
   if (!bound) {  // as it was
     side.bound[position] = std::move(buffer);
     side.offsets[position] = offset;

@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "base/checked.h"
+#include "base/out_of_memory.h"
+#include "base/start_thread.h"
 #include "program/heap_bytes.h"
 #include "runtime/check_steps.h"
 
@@ -57,7 +59,13 @@ Result<Ref<Session>> Session::create(LoadedProgram loaded, Ref<Device> device,
 
 Session::~Session() {
   if (queue_ && queue_->is_own_thread()) {
-    std::thread([queue = std::move(queue_)]() mutable { queue = {}; }).detach();
+    // The queue's end waits for its lanes, so another thread sees to it. Where none can be had, it has no
+    // end.
+    Queue* queue = queue_.detach();
+    if (auto end =
+            with_memory_guard([&] { return start_thread("weir-end", [queue] { queue->release(); }); })) {
+      end->detach();
+    }
   }
 }
 

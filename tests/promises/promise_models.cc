@@ -102,7 +102,7 @@ Ref<Device> make_device(int32_t threads, bool simulate_discrete) {
   CpuDeviceOptions options;
   options.threads = threads;
   options.toggles.simulate_discrete = simulate_discrete;
-  options.pool = ThreadPool::create({.threads = threads});
+  options.pool = *ThreadPool::create({.threads = threads});
   return must(create_cpu_device(options));
 }
 

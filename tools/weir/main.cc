@@ -3,6 +3,7 @@
 // weir: the command line. One file a subcommand in commands/; this one only lists them.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <new>
 
 #include "tools/weir/commands/bench.h"
 #include "tools/weir/commands/compile.h"
@@ -65,5 +66,10 @@ int run_weir(int argc, char** argv) {
 }  // namespace weir::cli
 
 int main(int argc, char** argv) {
-  return weir::cli::run_weir(argc, argv);
+  try {
+    return weir::cli::run_weir(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("weir: error: Memory ran out.\n", stderr);
+    return weir::cli::kExitFailed;
+  }
 }

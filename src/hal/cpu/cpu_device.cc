@@ -78,7 +78,7 @@ Result<Ref<Device>> create_cpu_device(const CpuDeviceOptions& options) {
   }
   Ref<ThreadPool> pool = options.pool;
   if (!pool) {
-    pool = ThreadPool::create({.threads = options.threads});
+    WEIR_ASSIGN(pool, ThreadPool::create({.threads = options.threads}));
   }
   const int32_t participants = options.threads > 0 ? options.threads : pool->threads();
   if (participants > pool->max_participants()) {

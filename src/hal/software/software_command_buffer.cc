@@ -205,6 +205,7 @@ Result<bool> SoftwareCommandBuffer::begin() {
     return false;
   }
   if (unbound_ > 0) {
+    abandon();
     std::string missing = scratch_bytes_ > 0 && !scratch_ ? "scratch" : "parameters";
     for (size_t i = 0; i < slots_.size(); ++i) {
       if (slots_[i].bytes >= 0 && !slots_[i].buffer) {
@@ -212,7 +213,6 @@ Result<bool> SoftwareCommandBuffer::begin() {
         break;
       }
     }
-    abandon();
     return fail(StatusCode::kFailedPrecondition,
                 "Command buffer '{}' is submitted with ({}) of its bindings missing: ({}).", label(),
                 unbound_, missing);

@@ -108,7 +108,8 @@ Result<Ref<Queue>> SoftwareDevice::create_queue(const QueueDescriptor& descripto
                 "Queue '{}' has ({}) lanes, and the allowed numbers are (1 to {}).", descriptor.label,
                 descriptor.lanes, kMostLanes);
   }
-  return Ref<Queue>(make_ref<SoftwareQueue>(*this, descriptor));
+  WEIR_ASSIGN(Ref<SoftwareQueue> queue, SoftwareQueue::create(*this, descriptor));
+  return Ref<Queue>(std::move(queue));
 }
 
 Result<int32_t> SoftwareDevice::check_command_buffer(const CommandBufferDescriptor& descriptor) const {

@@ -6,11 +6,8 @@
 
 #include <algorithm>
 
-#include "base/stack_pages.h"
-
-#if defined(__linux__)
-#include <pthread.h>
-#endif
+#include "base/out_of_memory.h"
+#include "base/start_thread.h"
 
 namespace weir {
 
@@ -33,17 +30,26 @@ SoftwareQueue::SoftwareQueue(SoftwareDevice& device, const QueueDescriptor& desc
       observer.entry = &entry;
     }
   }
-  for (int32_t i = 0; i < descriptor.lanes; ++i) {
-    lanes_.emplace_back([this] {
-#if defined(__linux__)
-      pthread_setname_np(pthread_self(), "weir-queue");
-#endif
-      touch_stack();
-      started_.count_down();
-      serve();
-    });
+}
+
+Result<Ref<SoftwareQueue>> SoftwareQueue::create(SoftwareDevice& device, const QueueDescriptor& descriptor) {
+  Ref<SoftwareQueue> queue = Ref<SoftwareQueue>::adopt(new SoftwareQueue(device, descriptor));
+  WEIR_TRY(queue->start(descriptor.lanes), "while starting the ({}) lanes of queue '{}'", descriptor.lanes,
+           descriptor.label);
+  return queue;
+}
+
+Result<void> SoftwareQueue::start(int32_t lanes) {
+  lanes_.reserve(static_cast<size_t>(lanes));
+  for (int32_t i = 0; i < lanes; ++i) {
+    WEIR_ASSIGN(std::thread lane, start_thread("weir-queue", [this] {
+                  started_.count_down();
+                  serve();
+                }));
+    lanes_.push_back(std::move(lane));
   }
   started_.wait();  // what a thread needs to start is not left to the first inference
+  return {};
 }
 
 SoftwareQueue::~SoftwareQueue() {
@@ -186,35 +192,34 @@ Result<SubmitAnswer> SoftwareQueue::submit(const SubmitDescriptor& submission) {
   return SubmitAnswer::kQueued;
 }
 
-void SoftwareQueue::execute(Entry& entry) {
-  Result<void> result;
-  for (int32_t i = 0; i < entry.wait_count && result; ++i) {
+Result<void> SoftwareQueue::outcome(Entry& entry) {
+  for (int32_t i = 0; i < entry.wait_count; ++i) {
     const Point& point = entry.waits[static_cast<size_t>(i)];
-    if (auto reached = point.event->wait(point.value, std::chrono::nanoseconds(0)); !reached) {
-      result = std::unexpected(std::move(reached).error());
-    }
+    WEIR_TRY(point.event->wait(point.value, std::chrono::nanoseconds(0)));
   }
-  if (result && entry.abandoned) {
-    result = fail(StatusCode::kCancelled,
-                  "A submission to queue '{}' is cancelled before the events that it waits for are reached.",
-                  label());
+  if (entry.abandoned) {
+    return fail(StatusCode::kCancelled,
+                "A submission to queue '{}' is cancelled before the events that it waits for are reached.",
+                label());
   }
+  return entry.commands ? entry.commands->run() : Result<void>{};
+}
+
+// Success allocates nothing. Where there is no memory to say how it failed, that is said instead.
+void SoftwareQueue::execute(Entry& entry) noexcept {
+  const Result<void> result = with_memory_guard([&] { return outcome(entry); });
+  const auto copy = [&] { return with_memory_guard([&] { return result; }); };
   if (entry.commands) {
-    if (result) {
-      result = entry.commands->run();
-    }
     // Idle before anybody hears of it, so that whoever hears may bind and submit.
-    entry.commands->finish(result);
+    entry.commands->finish(copy());
   }
   for (int32_t i = 0; i < entry.signal_count; ++i) {
     const Point& point = entry.signals[static_cast<size_t>(i)];
     // A value that is not above the current one can only be a second producer's, which has told its waiters
     // already.
-    if (result) {
-      (void)point.event->signal(point.value);
-    } else {
-      (void)point.event->fail(point.value, result.error());
-    }
+    (void)with_memory_guard([&] {
+      return result ? point.event->signal(point.value) : point.event->fail(point.value, copy().error());
+    });
   }
   const CompletionHandler handler = entry.on_complete;
   // Dropping the last references may do anything, so not under the lock.

@@ -17,7 +17,7 @@ namespace weir {
 
 class SoftwareQueue final : public Queue {
  public:
-  SoftwareQueue(SoftwareDevice& device, const QueueDescriptor& descriptor);
+  static Result<Ref<SoftwareQueue>> create(SoftwareDevice& device, const QueueDescriptor& descriptor);
   ~SoftwareQueue() override;
 
   Device& device() const override { return *device_; }
@@ -54,12 +54,15 @@ class SoftwareQueue final : public Queue {
     CompletionHandler on_complete;
   };
 
+  SoftwareQueue(SoftwareDevice& device, const QueueDescriptor& descriptor);
+  Result<void> start(int32_t lanes);
   Result<void> check(const SubmitDescriptor& submission) const;
   Entry* free_entry();         // under mutex_; null when the queue is full
   Entry* ready_entry();        // under mutex_; the oldest whose waits are met
   void abandon(Entry& entry);  // under mutex_
+  Result<void> outcome(Entry& entry);
   void serve();
-  void execute(Entry& entry);
+  void execute(Entry& entry) noexcept;
 
   Ref<SoftwareDevice> device_;
   std::vector<Entry> entries_;

@@ -65,7 +65,7 @@ Result<Ref<Device>> open_device(const RunnerOptions& runner) {
   }
   ThreadPoolOptions pool;
   pool.threads = runner.threads;
-  options.pool = ThreadPool::create(pool);
+  WEIR_ASSIGN(options.pool, ThreadPool::create(pool));
   return create_cpu_device(options);
 }
 
