@@ -2,8 +2,9 @@
 //
 // Part of weir.h: requests. Inputs, outputs and memory of one run at a time, and the work recorded for it.
 //
-// A request is used by one thread at a time; weir_request_wait and weir_request_cancel may be called from any
-// beside it. Between prepare and the end of a run nothing is allocated.
+// A request is used by one thread at a time; weir_request_get_state, weir_request_wait and
+// weir_request_cancel may be called from any beside it. Between prepare and the end of a run nothing is
+// allocated.
 #ifndef WEIR_REQUEST_H_
 #define WEIR_REQUEST_H_
 
@@ -34,7 +35,8 @@ WEIR_API WEIR_MUST_USE weir_status* weir_request_create(weir_session* session,
                                                         weir_request** request);
 WEIR_API weir_request* weir_request_retain(weir_request* request);
 // The last release cancels a run under way and waits for its end, so that bound memory is not touched any
-// more when it returns; only on a thread that calls completion handlers it does not wait.
+// more when it returns. In a completion handler it does not wait: the run ends behind the scenes, and bound
+// memory lives until its own handler has been called.
 WEIR_API void weir_request_release(weir_request* request);
 
 typedef int32_t weir_request_state;
@@ -160,7 +162,7 @@ typedef struct weir_start_desc {
   int32_t signal_count;
   const weir_event_point* signals;  // at most 8
   // Called when the state is set, on a thread named weir-queue, with no lock held. `status` is NULL for
-  // success and belongs to Weir. It may start or release any request.
+  // success and belongs to Weir. It may start, cancel or release any request, this one included.
   void (*on_complete)(void* user, const weir_status* status);
   void* user;
 } weir_start_desc;
@@ -170,10 +172,11 @@ typedef struct weir_start_desc {
 WEIR_API WEIR_MUST_USE weir_status* weir_request_start(weir_request* request, const weir_start_desc* desc,
                                                        weir_submit_answer* answer);
 // Until no run is under way or the timeout has passed: `*done` says which. The run's error where it failed.
-// Negative: for ever; 0 polls. `done` may be NULL. Allocates nothing.
+// Negative: for ever; 0 polls. `done` may be NULL. Allocates nothing. In a completion handler, waiting for
+// ever for a run of the same session is an error: it needs the handler's thread.
 WEIR_API WEIR_MUST_USE weir_status* weir_request_wait(weir_request* request, int64_t timeout_ns, bool* done);
-// Ends a run that waits for events, and stops one under way before its next step; a run that is complete
-// stays so. Without one it does nothing.
+// Ends a run that waits for events, and stops one under way before its next command; a run that is complete
+// stays so. Without one it does nothing, and neither does a second time.
 WEIR_API void weir_request_cancel(weir_request* request);
 
 // The lines of request and session as planned, and as counted by what allocates. Memory keeps the size of the

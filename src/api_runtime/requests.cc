@@ -28,8 +28,8 @@ weir_request::~weir_request() {
     return;
   }
   request->cancel();
-  // In a handler this thread is the one that the end of the run needs.
-  if (request->is_prepared() && !session->session->queue().is_own_thread()) {
+  // What is in flight holds on to the request. In a handler this thread may be the one that its end needs.
+  if (!weir::in_completion_handler()) {
     (void)request->wait();
   }
 }

@@ -35,4 +35,9 @@ std::invoke_result_t<Action> with_memory_guard(Action&& action) noexcept {
   }
 }
 
+// A copy, or out_of_memory().
+inline Status copy_of(const Status& status) noexcept {
+  return with_memory_guard([&]() -> Result<void> { return std::unexpected(status); }).error();
+}
+
 }  // namespace weir

@@ -101,12 +101,14 @@ class CommandBuffer : public RefCounted {
   // next submission. What commands name themselves stays.
   virtual Result<void> release_bindings() = 0;
 
-  // Stops the submission in flight before its next command group; its events fail with kCancelled. Without
-  // one in flight it does nothing.
+  // Stops the submission in flight before its next command, or piece of one; its events fail with kCancelled.
+  // One of which nothing is left has completed all the same. Without one in flight it does nothing.
   virtual void cancel() = 0;
   // Until no submission is in flight; then the result of the last one, ok when there was none.
   // kDeadlineExceeded after `timeout`.
   virtual Result<void> wait(std::chrono::nanoseconds timeout = kForever) = 0;
+  // How many submissions have ended; it has grown before the state is idle again.
+  virtual uint64_t ended() const = 0;
   // Of the last submission, readable while none is in flight. state 0: no fault.
   virtual const StatusRecord& status_record() const = 0;
   // Of the last submission, a line a command in the order recorded; empty unless recorded with `profile`.

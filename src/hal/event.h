@@ -8,8 +8,8 @@
 //   failed
 //
 // A producer that fails still moves the timeline on: the values that it should have signalled are marked
-// failed, and every wait for one of them returns its error. Later values may succeed again. The last
-// kRememberedFailures failures are remembered.
+// failed, and every wait for one of them returns its error. Later values may succeed again. Who waits already
+// hears of its failure in any case; who comes later, of the last kRememberedFailures.
 //
 // Thread-safe. Signalling and waiting allocate nothing; failing may.
 #pragma once
@@ -32,8 +32,9 @@ inline constexpr std::chrono::nanoseconds kForever = std::chrono::nanoseconds::m
 class EventObserver {
  public:
   virtual ~EventObserver() = default;
-  // On the thread that signals; no lock of the event is held.
-  virtual void on_reached() = 0;
+  // On the thread that signals; no lock of the event is held. `failure` is null for success and valid during
+  // the call.
+  virtual void on_reached(const Status* failure) = 0;
 
  private:
   friend class HostEvent;

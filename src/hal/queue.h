@@ -46,10 +46,12 @@ struct CompletionHandler {
   void (*foreign)() = nullptr;
 
   explicit operator bool() const { return function != nullptr || adapter != nullptr; }
-  void call(const Status* status) const {
-    adapter != nullptr ? adapter(*this, status) : function(user, status);
-  }
+  void call(const Status* status) const;
 };
+
+// Whether a completion handler of any queue is being called on this thread: then what waits for ever may wait
+// for what needs this thread.
+bool in_completion_handler();
 
 inline constexpr int kMaxEventsPerSubmission = 8;  // waits, and as many signals
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // OutputLease: the right to read an output in peace. While any lease of a request is held, the request
-// answers `busy` to start, run, prepare and bind, so the result cannot be torn by the next frame. A lease
+// answers `busy` to start, run and prepare, so the result cannot be torn by the next frame. A lease
 // outlives its request and keeps the buffer.
 //
 //   WEIR_ASSIGN(OutputLease lease, request->lease_output(0));

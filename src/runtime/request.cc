@@ -46,7 +46,7 @@ Result<void> Request::prepare(std::span<const std::vector<int64_t>> shapes) {
   };
   if (current_ != nullptr && is_same(*current_)) {
     report_.cached = true;
-    ran_ = false;
+    set_active(current_->commands.get());
     return {};
   }
   const auto known = std::ranges::find_if(shapes_, [&](const auto& shape) { return is_same(*shape); });
@@ -58,7 +58,6 @@ Result<void> Request::prepare(std::span<const std::vector<int64_t>> shapes) {
     WEIR_TRY(check_bindings(*shapes_.front()), "while preparing a request of '{}'", session_->name());
     WEIR_TRY(make_current(*shapes_.front(), nullptr));
   }
-  ran_ = false;
   evict();
   return {};
 }
@@ -125,6 +124,7 @@ Result<void> Request::make_current(PreparedShape& shape, const Session::Measured
   // Until all is done: some of its memory may be of the new shape already, and the old one not ready any
   // more.
   current_ = nullptr;
+  set_active(nullptr);
   const int64_t begin = steady_now_ns();
   const auto take_memory = [&]() -> Result<void> {
     WEIR_TRY(grow(shape));
@@ -142,6 +142,7 @@ Result<void> Request::make_current(PreparedShape& shape, const Session::Measured
     return taken;
   }
   current_ = &shape;
+  set_active(shape.commands.get());
   largest_.arena = std::max(largest_.arena, shape.planned.arena);
   largest_.scratch = std::max(largest_.scratch, shape.planned.scratch);
   largest_activations_ = std::max(largest_activations_, shape.activation_bytes);
@@ -247,7 +248,12 @@ Result<void> Request::run_prepare_steps(PreparedShape& shape, const Session::Mea
   if (commands->scratch_bytes() > 0) {
     WEIR_TRY(commands->bind_scratch(*scratch_, 0));
   }
-  WEIR_TRY(session_->queue().submit({.command_buffer = commands.get()}));
+  // In a completion handler the session's queue may need this very thread.
+  Ref<Queue> queue(&session_->queue());
+  if (queue->is_own_thread()) {
+    WEIR_ASSIGN(queue, session_->device().create_queue({.max_in_flight = 1, .label = "prepared constants"}));
+  }
+  WEIR_TRY(queue->submit({.command_buffer = commands.get()}));
   WEIR_TRY(commands->wait(), "while computing the prepared constants of '{}'", session_->name());
   return {};
 }

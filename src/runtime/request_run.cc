@@ -3,9 +3,9 @@
 // Running a request: inline or through the queue, waiting, cancelling, and what happens on completion.
 //
 // What is started holds a reference to its request until `completed` has run on a thread of the queue.
-// Between the command buffer's end and that point (a copy of bound outputs at most) nobody sees the request
-// as idle.
+// Lock order: completion_mutex_, then the queue's and the command buffer's.
 #include "base/out_of_memory.h"
+#include "base/timed_wait.h"
 #include "runtime/prepared_shape.h"
 #include "tensor/strided_copy.h"
 
@@ -17,37 +17,70 @@ std::string_view to_string(RequestState state) {
   return kNames[static_cast<size_t>(state)];
 }
 
+// A run in flight is pending, then running, then its command buffer is idle again and what follows (a copy of
+// bound outputs at most) is still to come. One on the calling thread begins a moment after it is in flight.
 RequestState Request::state() const {
-  if (current_ == nullptr) {
-    return RequestState::kUnprepared;
+  const std::lock_guard lock(completion_mutex_);
+  if (in_flight_) {
+    switch (active_->state()) {
+      case CommandBufferState::kPending:
+        return RequestState::kQueued;
+      case CommandBufferState::kRunning:
+        return RequestState::kRunning;
+      default:
+        if (active_->ended() != ended_) {
+          return RequestState::kRunning;
+        }
+    }
   }
-  switch (current_->commands->state()) {
-    case CommandBufferState::kPending:
-      return RequestState::kQueued;
-    case CommandBufferState::kRunning:
-      return RequestState::kRunning;
-    default:
-      break;
-  }
-  if (!ran_) {
-    return RequestState::kIdle;
-  }
-  const Result<void> result = current_->commands->wait(std::chrono::nanoseconds(0));
-  if (result) {
-    return RequestState::kCompleted;
-  }
-  return result.error().code() == StatusCode::kCancelled ? RequestState::kCancelled : RequestState::kFailed;
+  return outcome_;
 }
 
 bool Request::is_idle() const {
-  if (current_ == nullptr) {
+  std::unique_lock lock(completion_mutex_);
+  if (!in_flight_) {
     return true;
   }
-  if (current_->commands->state() != CommandBufferState::kIdle) {
+  if (active_->state() != CommandBufferState::kIdle) {
     return false;
   }
-  await_completion();
+  // Who has heard of the end from an event finds the request idle.
+  completion_.wait(lock, [&] { return !in_flight_; });
   return true;
+}
+
+void Request::set_active(CommandBuffer* commands) {
+  const std::lock_guard lock(completion_mutex_);
+  active_ = Ref<CommandBuffer>(commands);
+  outcome_ = commands == nullptr ? RequestState::kUnprepared : RequestState::kIdle;
+  error_.reset();
+}
+
+void Request::begin_run(bool queued, CompletionHandler on_complete) {
+  in_flight_ = true;
+  queued_ = queued;
+  ended_ = active_->ended();
+  on_complete_ = on_complete;
+}
+
+void Request::abandon_run() {
+  in_flight_ = false;
+  completion_.notify_all();
+}
+
+CompletionHandler Request::conclude(const Result<void>& result) {
+  const std::lock_guard lock(completion_mutex_);
+  if (result) {
+    outcome_ = RequestState::kCompleted;
+    error_.reset();
+  } else {
+    const bool cancelled = result.error().code() == StatusCode::kCancelled;
+    outcome_ = cancelled ? RequestState::kCancelled : RequestState::kFailed;
+    error_ = copy_of(result.error());
+  }
+  in_flight_ = false;
+  completion_.notify_all();
+  return on_complete_;
 }
 
 Result<void> Request::check_idle(std::string_view action) const {
@@ -80,11 +113,6 @@ void Request::copy_bound_outputs() {
   }
 }
 
-void Request::await_completion() const {
-  std::unique_lock lock(completion_mutex_);
-  completion_.wait(lock, [&] { return !completing_; });
-}
-
 void Request::completed(void* user, const Status* status) {
   const Ref<Request> self = Ref<Request>::adopt(static_cast<Request*>(user));
   Result<void> result;
@@ -93,14 +121,7 @@ void Request::completed(void* user, const Status* status) {
   } else {
     result = with_memory_guard([&] { return self->with_step_name(std::unexpected(*status)); });
   }
-  CompletionHandler handler;
-  {
-    const std::lock_guard lock(self->completion_mutex_);
-    handler = self->on_complete_;
-    self->completing_ = false;
-    self->completion_.notify_all();
-  }
-  if (handler) {
+  if (const CompletionHandler handler = self->conclude(result)) {
     handler.call(result ? nullptr : &result.error());
   }
 }
@@ -115,11 +136,6 @@ Result<SubmitAnswer> Request::start(std::span<const EventPoint> waits, std::span
     return SubmitAnswer::kBusy;
   }
   WEIR_TRY(copy_bound_inputs());
-  {
-    const std::lock_guard lock(completion_mutex_);
-    on_complete_ = on_complete;
-    completing_ = true;
-  }
   SubmitDescriptor submission;
   submission.command_buffer = current_->commands.get();
   submission.waits = waits;
@@ -127,37 +143,38 @@ Result<SubmitAnswer> Request::start(std::span<const EventPoint> waits, std::span
   submission.on_full = OnFull::kWouldBlock;
   submission.may_run_inline = false;
   submission.on_complete = {.function = completed, .user = this};
-  const bool ran_before = ran_;
-  ran_ = true;
+  const Ref<Request> self(this);  // its handler may drop the caller's before we are done here
+  // `completed` waits for the lock, so whoever sees the run in flight sees a submission, which can be
+  // cancelled.
+  const std::lock_guard lock(completion_mutex_);
+  begin_run(true, on_complete);
   retain();  // belongs to `completed`
   Result<SubmitAnswer> answer = with_memory_guard([&] { return session_->queue().submit(submission); });
-  if (!answer || *answer == SubmitAnswer::kWouldBlock || *answer == SubmitAnswer::kBusy) {
-    ran_ = ran_before;
-    {
-      const std::lock_guard lock(completion_mutex_);
-      completing_ = false;
-      completion_.notify_all();
-    }
+  if (!answer || *answer != SubmitAnswer::kQueued) {
+    abandon_run();
     release();
   }
   return answer;
 }
 
 Result<EventWait> Request::wait_for(std::chrono::nanoseconds timeout) {
-  if (current_ == nullptr) {
+  std::unique_lock lock(completion_mutex_);
+  if (!active_) {
     return fail(StatusCode::kFailedPrecondition, "A request of '{}' waits before a shape is prepared.",
                 session_->name());
   }
-  Result<void> result = current_->commands->wait(timeout);
-  if (!result && result.error().code() == StatusCode::kDeadlineExceeded) {
-    if (current_->commands->state() != CommandBufferState::kIdle) {
-      return EventWait::kTimedOut;
-    }
-    // It ended in this moment, or that is the run's own error.
-    result = current_->commands->wait(std::chrono::nanoseconds(0));
+  if (in_flight_ && queued_ && timeout == kForever && session_->queue().is_own_thread()) {
+    return fail(
+        StatusCode::kFailedPrecondition,
+        "A completion handler waits for a run of '{}', which needs the thread that calls the handler.",
+        session_->name());
   }
-  await_completion();
-  WEIR_TRY(with_step_name(std::move(result)));
+  if (!weir::wait_for(completion_, lock, timeout, [&] { return !in_flight_; })) {
+    return EventWait::kTimedOut;
+  }
+  if (error_) {
+    return std::unexpected(*error_);
+  }
   return EventWait::kReached;
 }
 
@@ -167,9 +184,10 @@ Result<void> Request::wait() {
 }
 
 void Request::cancel() {
-  if (current_ != nullptr) {
-    current_->commands->cancel();
-    session_->queue().withdraw(*current_->commands);
+  const std::lock_guard lock(completion_mutex_);
+  if (in_flight_) {
+    active_->cancel();
+    session_->queue().withdraw(*active_);
   }
 }
 
@@ -184,17 +202,42 @@ Result<void> Request::run() {
                 "A request of '{}' is busy and cannot run now: ({}) leases of its outputs are held.",
                 session_->name(), held);
   }
+  Queue& queue = session_->queue();
+  const bool in_own_handler = queue.is_own_thread();
+  if (in_own_handler && !session_->device().info().capabilities.inline_execution) {
+    return fail(
+        StatusCode::kFailedPrecondition,
+        "A completion handler runs a request of '{}', and device '{}' needs the thread that calls the "
+        "handler; start the request instead.",
+        session_->name(), session_->device().info().name);
+  }
   WEIR_TRY(copy_bound_inputs());
   SubmitDescriptor submission;
   submission.command_buffer = current_->commands.get();
-  WEIR_ASSIGN(const SubmitAnswer answer, session_->queue().submit(submission));
-  if (answer == SubmitAnswer::kBusy) {
-    return check_idle("run");
+  submission.on_full = in_own_handler ? OnFull::kWouldBlock : OnFull::kWait;
+  {
+    const std::lock_guard lock(completion_mutex_);
+    begin_run(false, {});
   }
-  ran_ = true;
-  WEIR_TRY(with_step_name(current_->commands->wait()));
-  copy_bound_outputs();
-  return {};
+  const Result<SubmitAnswer> answer = with_memory_guard([&] { return queue.submit(submission); });
+  if (!answer || *answer == SubmitAnswer::kWouldBlock || *answer == SubmitAnswer::kBusy) {
+    {
+      const std::lock_guard lock(completion_mutex_);
+      abandon_run();
+    }
+    WEIR_TRY(answer);
+    return fail(
+        StatusCode::kFailedPrecondition,
+        "A completion handler runs a request of '{}', and the queue is full ({} in flight); start the "
+        "request instead.",
+        session_->name(), queue.stats().in_flight);
+  }
+  const Result<void> result = with_memory_guard([&] { return with_step_name(current_->commands->wait()); });
+  if (result) {
+    copy_bound_outputs();
+  }
+  (void)conclude(result);
+  return result;
 }
 
 Result<void> Request::with_step_name(Result<void> result) const {

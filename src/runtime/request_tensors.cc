@@ -67,10 +67,7 @@ Result<TensorView> Request::output(int32_t index) {
   if (current_ == nullptr) {
     return fail(StatusCode::kFailedPrecondition, "No shape is prepared yet for {}.", port_name(true, index));
   }
-  if (ran_) {
-    WEIR_TRY(with_step_name(current_->commands->wait(std::chrono::nanoseconds(0))), "while reading {}",
-             port_name(true, index));
-  }
+  WEIR_TRY(wait_for(std::chrono::nanoseconds(0)), "while reading {}", port_name(true, index));
   const auto position = static_cast<size_t>(index);
   const Ref<Buffer>& bound = tables_.bound_outputs[position];
   WEIR_ASSIGN(const std::span<std::byte> bytes, (bound ? bound : tables_.outputs[position])->contents());

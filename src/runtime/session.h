@@ -11,9 +11,10 @@
 //   WEIR_TRY(request->run());
 //   WEIR_ASSIGN(TensorView y, request->output(0));           // valid until the next run
 //
-// A Session is immutable and thread-safe; a Request is used by one thread at a time, except for wait and
-// cancel, which any thread may call. A request keeps its session alive, a session its device, and what was
-// started keeps its request until it has ended. Between prepare and the end of run nothing is allocated.
+// A Session is immutable and thread-safe; a Request is used by one thread at a time, except for state, wait,
+// wait_for and cancel, which any thread may call. A request keeps its session alive, a session its device,
+// and what was started keeps its request until it has ended. Between prepare and the end of run nothing is
+// allocated.
 #pragma once
 
 #include <condition_variable>
@@ -168,11 +169,12 @@ class Request : public RefCounted {
   ~Request() override;
 
   RequestState state() const;
+  // Whether a prepared shape is there to run.
+  bool is_prepared() const { return current_ != nullptr; }
 
   // Makes the request ready for inputs of these shapes, one list an input. A shape that was prepared before
   // is found in the cache. Contents of inputs and outputs are undefined afterwards.
   Result<void> prepare(std::span<const std::vector<int64_t>> shapes);
-  bool is_prepared() const { return current_ != nullptr; }
   const PrepareReport& prepare_report() const { return report_; }
 
   // The request's own input, to write into. Its strides are row-major. An error while another tensor is bound
@@ -209,17 +211,20 @@ class Request : public RefCounted {
   const BindingVerdict& input_transfer(int32_t index) const;
   const BindingVerdict& output_transfer(int32_t index) const;
 
-  // Runs and waits, on the calling thread where the device can. Error: what went wrong, with the step.
+  // Runs and waits, on the calling thread where the device can. Error: what went wrong, with the step; in a
+  // completion handler also where that would wait for the handler's own thread.
   Result<void> run();
   // Hands the work to the queue; kBusy and kWouldBlock are answers, not errors. The handler is called when
   // the state is set and may start or drop any request. Inputs that are copied are read now, whatever is
   // waited for.
   Result<SubmitAnswer> start(std::span<const EventPoint> waits = {}, std::span<const EventPoint> signals = {},
                              CompletionHandler on_complete = {});
-  // The result of the last run. kReached, or kTimedOut while it is under way.
+  // The result of the last run. kReached, or kTimedOut while it is under way. In a completion handler of its
+  // own session a wait for ever is an error where it would be one for the handler's own thread.
   Result<EventWait> wait_for(std::chrono::nanoseconds timeout);
   Result<void> wait();
-  // Ends a run that waits for events, and stops one that is under way before its next step.
+  // Ends a run that waits for events, and stops one that is under way before its next step. Without one it
+  // does nothing, and one that has completed stays so.
   void cancel();
 
   // Lines of this request and its session as planned, and as counted by what allocates. Buffers keep the size
@@ -277,9 +282,14 @@ class Request : public RefCounted {
 
   Result<void> copy_bound_inputs();
   void copy_bound_outputs();
-  // Until what follows the end of a run is done.
-  void await_completion() const;
   static void completed(void* user, const Status* status);
+  // Makes the shape of `commands` (null: none) the one that runs from now on.
+  void set_active(CommandBuffer* commands);
+  // A submission of `active_` follows; under completion_mutex_.
+  void begin_run(bool queued, CompletionHandler on_complete);
+  void abandon_run();
+  // The end of a run, with all that follows it: sets the state. Returns the handler to call.
+  CompletionHandler conclude(const Result<void>& result);
   Result<void> with_step_name(Result<void> result) const;
   Result<void> check_idle(std::string_view action) const;
   bool is_idle() const;
@@ -325,12 +335,16 @@ class Request : public RefCounted {
     }
   };
   Tables tables_;
-  bool ran_ = false;  // since prepare
 
-  mutable std::mutex completion_mutex_;  // guards the two below
+  mutable std::mutex completion_mutex_;  // guards what is below, which any thread may ask for
   mutable std::condition_variable completion_;
-  CompletionHandler on_complete_;  // of the run under way
-  bool completing_ = false;        // `completed` is still to come
+  Ref<CommandBuffer> active_;      // of current_
+  bool in_flight_ = false;         // from before a submission until all that follows its end is done
+  bool queued_ = false;            // the run in flight went through the queue, or will
+  uint64_t ended_ = 0;             // of active_ when the run in flight was submitted
+  CompletionHandler on_complete_;  // of the run in flight
+  RequestState outcome_ = RequestState::kUnprepared;  // while none is in flight
+  std::optional<Status> error_;                       // where the outcome is failed or cancelled
 };
 
 }  // namespace weir

@@ -340,7 +340,7 @@ void CpuCommandBuffer::slot_bound(int32_t slot, std::byte* bytes) {
 
 Result<void> CpuCommandBuffer::execute(StatusRecord& record) {
   record_ = &record;
-  stopped_ = false;
+  stopped_.store(false, std::memory_order_relaxed);
   for (Timer& timer : timers_) {
     timer.begin.store(std::numeric_limits<int64_t>::max(), std::memory_order_relaxed);
     timer.end.store(0, std::memory_order_relaxed);
@@ -362,7 +362,7 @@ Result<void> CpuCommandBuffer::execute(StatusRecord& record) {
   if (device_->toggles().simulate_discrete) {
     std::this_thread::sleep_for(kFarDelay);
   }
-  if (stopped_) {
+  if (stopped_.load(std::memory_order_relaxed)) {
     return fail(StatusCode::kCancelled, "Command buffer '{}' was cancelled while it ran.", label());
   }
   return {};
@@ -386,6 +386,10 @@ void CpuCommandBuffer::run_piece(int32_t stage, int32_t participant, int32_t pie
       high = middle;
     }
   }
+  if (cancelled()) {
+    stopped_.store(true, std::memory_order_relaxed);
+    return;
+  }
   const Command& command = commands_[static_cast<size_t>(low)];
   const int32_t index = piece - before_[static_cast<size_t>(low * shares + participant)];
   const int64_t begin = share_begin(command.tiles, participant, shares);
@@ -398,6 +402,10 @@ void CpuCommandBuffer::run_piece(int32_t stage, int32_t participant, int32_t pie
 void CpuCommandBuffer::run_stage(int32_t stage) {
   const Stage& range = stages_[static_cast<size_t>(stage)];
   for (int32_t c = range.first; c < range.first + range.count; ++c) {
+    if (c > range.first && cancelled()) {  // the first was asked about by next_stage
+      stopped_.store(true, std::memory_order_relaxed);
+      return;
+    }
     const Command& command = commands_[static_cast<size_t>(c)];
     call(command, 0, command.tiles, 0);
   }
@@ -408,7 +416,7 @@ int32_t CpuCommandBuffer::next_stage(int32_t stage) {
     return -1;
   }
   if (cancelled()) {
-    stopped_ = true;
+    stopped_.store(true, std::memory_order_relaxed);
     return -1;
   }
   return stage + 1;

@@ -96,7 +96,7 @@ class CpuCommandBuffer final : public SoftwareCommandBuffer, private TeamJob {
   std::span<Kernel*> kernels_;
   std::span<Timer> timers_;
   std::span<CommandProfile> profile_;
-  bool stopped_ = false;  // cancelled on the way
+  std::atomic<bool> stopped_{false};  // cancelled on the way: something was left out
 };
 
 }  // namespace weir

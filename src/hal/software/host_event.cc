@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hal/software/host_event.h"
 
+#include "base/out_of_memory.h"
+#include "base/timed_wait.h"
+
 namespace weir {
 
 Result<EventWait> HostEvent::wait(uint64_t value, std::chrono::nanoseconds timeout) {
@@ -8,13 +11,33 @@ Result<EventWait> HostEvent::wait(uint64_t value, std::chrono::nanoseconds timeo
     return EventWait::kReached;
   }
   std::unique_lock lock(mutex_);
-  const auto reached = [&] { return value_.load(std::memory_order_relaxed) >= value; };
-  if (timeout == kForever) {
-    reached_.wait(lock, reached);
-  } else if (!reached() && (timeout.count() <= 0 || !reached_.wait_for(lock, timeout, reached))) {
+  if (value_.load(std::memory_order_relaxed) >= value) {
+    return outcome(value);
+  }
+  if (timeout.count() <= 0) {
     return EventWait::kTimedOut;
   }
-  return outcome(value);
+  Waiter self;
+  self.awaited = value;
+  self.next = std::exchange(waiters_, &self);
+  if (!wait_for(reached_, lock, timeout, [&] { return self.reached; })) {
+    Waiter** link = &waiters_;
+    while (*link != &self) {
+      link = &(*link)->next;
+    }
+    *link = self.next;
+    return EventWait::kTimedOut;
+  }
+  return self.failure ? Result<EventWait>(std::unexpected(*std::move(self.failure))) : EventWait::kReached;
+}
+
+Status HostEvent::failure_at(uint64_t value, const Status& status) const noexcept {
+  const auto made = with_memory_guard([&]() -> Result<void> {
+    Status own = status;
+    own.add_context(fmt::format("while waiting for event '{}' to reach ({})", label(), value));
+    return std::unexpected(std::move(own));
+  });
+  return made.error();
 }
 
 Result<void> HostEvent::signal(uint64_t value) {
@@ -37,7 +60,7 @@ Result<void> HostEvent::advance(uint64_t value, std::optional<Status> failure) {
     }
     if (failure) {
       failures_[static_cast<size_t>(next_failure_)] = {
-          .from = current, .to = value, .status = std::move(failure)};
+          .from = current, .to = value, .status = copy_of(*failure)};
       next_failure_ = (next_failure_ + 1) % kRememberedFailures;
       failed_.store(true, std::memory_order_release);
     }
@@ -51,11 +74,28 @@ Result<void> HostEvent::advance(uint64_t value, std::optional<Status> failure) {
       }
       observer = next;
     }
+    for (Waiter** link = &waiters_; *link != nullptr;) {
+      Waiter& waiter = **link;
+      if (waiter.awaited <= value) {
+        waiter.reached = true;
+        if (failure) {
+          waiter.failure = failure_at(waiter.awaited, *failure);
+        }
+        *link = waiter.next;
+      } else {
+        link = &waiter.next;
+      }
+    }
     reached_.notify_all();
   }
   while (told != nullptr) {
     EventObserver* next = told->next_;
-    told->on_reached();
+    if (failure) {
+      const Status status = failure_at(told->awaited_, *failure);
+      told->on_reached(&status);
+    } else {
+      told->on_reached(nullptr);
+    }
     told = next;
   }
   return {};
@@ -64,9 +104,7 @@ Result<void> HostEvent::advance(uint64_t value, std::optional<Status> failure) {
 Result<EventWait> HostEvent::outcome(uint64_t value) const {
   for (const Failure& failure : failures_) {
     if (failure.status && failure.from < value && value <= failure.to) {
-      Status status = *failure.status;
-      status.add_context(fmt::format("while waiting for event '{}' to reach ({})", label(), value));
-      return std::unexpected(std::move(status));
+      return std::unexpected(failure_at(value, *failure.status));
     }
   }
   return EventWait::kReached;

@@ -32,15 +32,25 @@ class HostEvent : public Event {
     std::optional<Status> status;
   };
 
+  // A host thread that waits; on its stack, linked while it does.
+  struct Waiter {
+    uint64_t awaited = 0;
+    bool reached = false;
+    std::optional<Status> failure;
+    Waiter* next = nullptr;
+  };
+
   Result<void> advance(uint64_t value, std::optional<Status> failure);
   Result<EventWait> outcome(uint64_t value) const;  // under mutex_, of a value that is reached
-  void unlink(EventObserver& observer);             // under mutex_
+  Status failure_at(uint64_t value, const Status& status) const noexcept;
+  void unlink(EventObserver& observer);  // under mutex_
 
   std::atomic<uint64_t> value_{0};   // written under mutex_
   std::atomic<bool> failed_{false};  // at least once; written under mutex_
   mutable std::mutex mutex_;
   std::condition_variable reached_;
   EventObserver* observers_ = nullptr;
+  Waiter* waiters_ = nullptr;
   std::array<Failure, kRememberedFailures> failures_;
   int next_failure_ = 0;
 };

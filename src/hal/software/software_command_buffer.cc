@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/timed_wait.h"
+
 namespace weir {
 namespace {
 
@@ -183,9 +185,7 @@ Result<void> SoftwareCommandBuffer::wait(std::chrono::nanoseconds timeout) {
     const CommandBufferState now = state();
     return now == CommandBufferState::kIdle || now == CommandBufferState::kRecording;
   };
-  if (timeout == kForever) {
-    idle_.wait(lock, idle);
-  } else if (!idle() && !idle_.wait_for(lock, timeout, idle)) {
+  if (!wait_for(idle_, lock, timeout, idle)) {
     return fail(StatusCode::kDeadlineExceeded, "Command buffer '{}' is still ({}) after ({}) ns.", label(),
                 to_string(state()), timeout.count());
   }
@@ -196,13 +196,17 @@ Result<void> SoftwareCommandBuffer::wait(std::chrono::nanoseconds timeout) {
 }
 
 Result<bool> SoftwareCommandBuffer::begin() {
-  CommandBufferState expected = CommandBufferState::kIdle;
-  if (!state_.compare_exchange_strong(expected, CommandBufferState::kPending, std::memory_order_acq_rel)) {
-    if (expected == CommandBufferState::kRecording) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (state() == CommandBufferState::kRecording) {
       return fail(StatusCode::kFailedPrecondition, "Command buffer '{}' is submitted before it is sealed.",
                   label());
     }
-    return false;
+    if (state() != CommandBufferState::kIdle) {
+      return false;
+    }
+    cancelled_.store(false, std::memory_order_relaxed);
+    state_.store(CommandBufferState::kPending, std::memory_order_release);
   }
   if (unbound_ > 0) {
     abandon();
@@ -217,13 +221,19 @@ Result<bool> SoftwareCommandBuffer::begin() {
                 "Command buffer '{}' is submitted with ({}) of its bindings missing: ({}).", label(),
                 unbound_, missing);
   }
-  cancelled_.store(false, std::memory_order_relaxed);
+  record_.state.store(0, std::memory_order_relaxed);
   return true;
+}
+
+void SoftwareCommandBuffer::cancel() {
+  const std::lock_guard lock(mutex_);
+  if (state() == CommandBufferState::kPending || state() == CommandBufferState::kRunning) {
+    cancelled_.store(true, std::memory_order_relaxed);
+  }
 }
 
 Result<void> SoftwareCommandBuffer::run() {
   state_.store(CommandBufferState::kRunning, std::memory_order_release);
-  record_.state.store(0, std::memory_order_relaxed);
   WEIR_TRY(execute(record_), "while running command buffer '{}'", label());
   if (record_.state.load(std::memory_order_acquire) != 0) {
     return std::unexpected(fault(record_, label()));
@@ -244,6 +254,7 @@ void SoftwareCommandBuffer::finish(Result<void> result) {
   } else {
     error_ = std::move(result).error();
   }
+  ended_.fetch_add(1, std::memory_order_release);
   state_.store(CommandBufferState::kIdle, std::memory_order_release);
   idle_.notify_all();
 }

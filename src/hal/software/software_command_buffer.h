@@ -38,8 +38,9 @@ class SoftwareCommandBuffer : public CommandBuffer {
   Result<void> bind_parameters(Buffer& buffer, int64_t offset) final;
   Result<void> bind_slot(int32_t slot, Buffer& buffer, int64_t offset) final;
   Result<void> release_bindings() final;
-  void cancel() final { cancelled_.store(true, std::memory_order_relaxed); }
+  void cancel() final;
   Result<void> wait(std::chrono::nanoseconds timeout) final;
+  uint64_t ended() const final { return ended_.load(std::memory_order_acquire); }
   const StatusRecord& status_record() const final { return record_; }
 
   // For the queue: begin → run → finish, begin → finish, or begin → abandon, which leaves the last result as
@@ -77,8 +78,10 @@ class SoftwareCommandBuffer : public CommandBuffer {
   int32_t needed_bindings() const;
 
   Ref<SoftwareDevice> device_;
+  // Leaves and reaches kIdle under mutex_, so that a cancel is of the submission that it sees in flight.
   std::atomic<CommandBufferState> state_{CommandBufferState::kRecording};
-  std::atomic<bool> cancelled_{false};
+  std::atomic<bool> cancelled_{false};  // written under mutex_
+  std::atomic<uint64_t> ended_{0};      // written under mutex_
   std::unique_ptr<Recorder> recorder_;  // until sealed
   CommandBufferCounts counts_;          // once sealed
   int64_t parameter_bytes_ = 0;

@@ -11,9 +11,12 @@
 
 namespace weir {
 
-void SoftwareQueue::Observer::on_reached() {
+void SoftwareQueue::Observer::on_reached(const Status* failure) {
   const std::lock_guard lock(queue->mutex_);
   waiting = false;
+  if (failure != nullptr && !entry->failure) {
+    entry->failure = copy_of(*failure);
+  }
   if (--entry->unmet == 0) {
     queue->work_.notify_one();
   }
@@ -168,13 +171,19 @@ Result<SubmitAnswer> SoftwareQueue::submit(const SubmitDescriptor& submission) {
   }
   entry->on_complete = submission.on_complete;
   entry->abandoned = false;
+  entry->failure.reset();
   entry->unmet = 0;
   for (size_t i = 0; i < submission.waits.size(); ++i) {
     const EventPoint& point = submission.waits[i];
     entry->waits[i] = {Ref<Event>(point.event), point.value};
     // on_reached takes our lock, so it cannot count before we have.
     entry->observers[i].waiting = point.event->observe(point.value, entry->observers[i]);
-    entry->unmet += entry->observers[i].waiting ? 1 : 0;
+    if (entry->observers[i].waiting) {
+      ++entry->unmet;
+    } else if (auto reached = point.event->wait(point.value, std::chrono::nanoseconds(0));
+               !reached && !entry->failure) {
+      entry->failure = std::move(reached).error();
+    }
   }
   ++stats_.submitted;
   ++stats_.in_flight;
@@ -193,9 +202,8 @@ Result<SubmitAnswer> SoftwareQueue::submit(const SubmitDescriptor& submission) {
 }
 
 Result<void> SoftwareQueue::outcome(Entry& entry) {
-  for (int32_t i = 0; i < entry.wait_count; ++i) {
-    const Point& point = entry.waits[static_cast<size_t>(i)];
-    WEIR_TRY(point.event->wait(point.value, std::chrono::nanoseconds(0)));
+  if (entry.failure) {
+    return std::unexpected(*std::move(entry.failure));
   }
   if (entry.abandoned) {
     return fail(StatusCode::kCancelled,

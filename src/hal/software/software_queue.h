@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <latch>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -34,16 +35,17 @@ class SoftwareQueue final : public Queue {
   };
   struct Entry;
   struct Observer final : EventObserver {
-    void on_reached() override;
+    void on_reached(const Status* failure) override;
     SoftwareQueue* queue = nullptr;
     Entry* entry = nullptr;
     bool waiting = false;
   };
   enum class State : uint8_t { kFree, kPending, kRunning };
   struct Entry {
-    State state = State::kFree;  // guarded by mutex_, as `unmet` and `abandoned`
-    int32_t unmet = 0;           // waits not reached yet
-    bool abandoned = false;      // withdrawn before its waits were met
+    State state = State::kFree;     // guarded by mutex_, as the three below
+    int32_t unmet = 0;              // waits not reached yet
+    bool abandoned = false;         // withdrawn before its waits were met
+    std::optional<Status> failure;  // of the first wait that failed
     uint64_t sequence = 0;
     Ref<SoftwareCommandBuffer> commands;
     int32_t wait_count = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/timed_wait.h"
 #include "hal/software/software_command_buffer.h"
 
 namespace weir {
@@ -62,9 +63,12 @@ ValidationCommandBuffer::~ValidationCommandBuffer() = default;
 
 CommandBufferState ValidationCommandBuffer::state() const {
   const CommandBufferState state = inner_->state();
-  return state == CommandBufferState::kIdle && busy_.load(std::memory_order_acquire)
-             ? CommandBufferState::kRunning
-             : state;
+  if (state != CommandBufferState::kIdle || !busy_.load(std::memory_order_acquire)) {
+    return state;
+  }
+  // Below it has not begun yet, or has ended and what was found is looked at.
+  return inner_->ended() == inner_ended_.load(std::memory_order_relaxed) ? CommandBufferState::kPending
+                                                                         : CommandBufferState::kRunning;
 }
 
 std::span<const RecordedBinding> ValidationCommandBuffer::bindings_of(const RecordedCommand& command) const {
@@ -354,13 +358,29 @@ Result<void> ValidationCommandBuffer::check_bound() const {
 }
 
 bool ValidationCommandBuffer::begin() {
-  return !busy_.exchange(true, std::memory_order_acq_rel);
+  const std::lock_guard lock(mutex_);
+  if (busy_.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  cancelled_.store(false, std::memory_order_relaxed);
+  inner_ended_.store(inner_->ended(), std::memory_order_relaxed);
+  busy_.store(true, std::memory_order_release);
+  return true;
+}
+
+void ValidationCommandBuffer::cancel() {
+  const std::lock_guard lock(mutex_);
+  if (busy_.load(std::memory_order_relaxed)) {
+    cancelled_.store(true, std::memory_order_relaxed);  // for `before`, should the inner one begin only now
+    inner_->cancel();
+  }
 }
 
 void ValidationCommandBuffer::finish(const Result<void>* result) {
   const std::lock_guard lock(mutex_);
   if (result != nullptr) {
     error_ = *result ? std::nullopt : std::optional<Status>(result->error());
+    ended_.fetch_add(1, std::memory_order_release);
   }
   busy_.store(false, std::memory_order_release);
   idle_.notify_all();
@@ -373,9 +393,7 @@ std::optional<Status> ValidationCommandBuffer::take_violation() {
 Result<void> ValidationCommandBuffer::wait(std::chrono::nanoseconds timeout) {
   std::unique_lock lock(mutex_);
   const auto idle = [&] { return !busy_.load(std::memory_order_acquire); };
-  if (timeout == kForever) {
-    idle_.wait(lock, idle);
-  } else if (!idle() && !idle_.wait_for(lock, timeout, idle)) {
+  if (!wait_for(idle_, lock, timeout, idle)) {
     return fail(StatusCode::kDeadlineExceeded, "Command buffer '{}' is still ({}) after ({}) ns.", label(),
                 to_string(state()), timeout.count());
   }

@@ -38,8 +38,9 @@ class ValidationCommandBuffer final : public CommandBuffer {
   Result<void> bind_parameters(Buffer& buffer, int64_t offset) override;
   Result<void> bind_slot(int32_t slot, Buffer& buffer, int64_t offset) override;
   Result<void> release_bindings() override;
-  void cancel() override { inner_->cancel(); }
+  void cancel() override;
   Result<void> wait(std::chrono::nanoseconds timeout) override;
+  uint64_t ended() const override { return ended_.load(std::memory_order_acquire); }
   const StatusRecord& status_record() const override { return inner_->status_record(); }
   std::span<const CommandProfile> profile() const override;
 
@@ -115,7 +116,10 @@ class ValidationCommandBuffer final : public CommandBuffer {
   std::vector<std::byte> kept_;
   std::optional<Status> violation_;
 
-  std::atomic<bool> busy_{false};
+  std::atomic<bool> busy_{false};         // written under mutex_
+  std::atomic<bool> cancelled_{false};    // since begin; written under mutex_
+  std::atomic<uint64_t> ended_{0};        // written under mutex_
+  std::atomic<uint64_t> inner_ended_{0};  // when the submission in flight began
   mutable std::mutex mutex_;
   std::condition_variable idle_;
   std::optional<Status> error_;  // of the last submission; guarded by mutex_

@@ -27,6 +27,9 @@ void ValidationCommandBuffer::violate(const RecordedCommand& command, StatusCode
 }
 
 void ValidationCommandBuffer::before(size_t index) {
+  if (cancelled_.load(std::memory_order_relaxed)) {
+    inner_->cancel();
+  }
   const RecordedCommand& command = recorder_.commands()[index];
   check_written(command);
   windows_.clear();
