@@ -60,7 +60,8 @@ struct alignas(64) Team {
   alignas(64) std::atomic<int32_t> remaining{0};
   TeamJob* job = nullptr;
   int32_t participants = 0;
-  int32_t stage = 0;  // written between epochs, read by those who hold a piece
+  uint64_t disorder = 0;  // 0: none
+  int32_t stage = 0;      // written between epochs, read by those who hold a piece
   std::vector<Cursor> cursors;
   int32_t leased = 0;    // workers; guarded by the pool's mutex
   bool finished = true;  // guarded by the pool's mutex
@@ -111,10 +112,47 @@ int32_t work(Team& team, uint32_t epoch, int32_t member) {
   return done;
 }
 
+// SplitMix64.
+uint64_t draw(uint64_t& state) {
+  uint64_t z = state += 0x9E3779B97F4A7C15;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+// Comes late every second time.
+void dawdle(uint64_t& state) {
+  const uint64_t drawn = draw(state);
+  if ((drawn & 1) != 0) {
+    std::this_thread::sleep_for(std::chrono::microseconds(drawn >> 57));
+  }
+}
+
+// As `work`, a piece at a time from any share.
+int32_t work_in_disorder(Team& team, uint32_t epoch, int32_t member) {
+  uint64_t state = team.disorder + (uint64_t{epoch} << 32) + static_cast<uint64_t>(member);
+  dawdle(state);
+  int32_t done = 0;
+  while (true) {
+    auto share = static_cast<int32_t>(draw(state) % static_cast<uint64_t>(team.participants));
+    int32_t piece = -1;
+    for (int32_t k = 0; k < team.participants && piece < 0; ++k) {
+      share = share + 1 == team.participants ? 0 : share + 1;
+      piece = team.cursors[static_cast<size_t>(share)].claim(epoch);
+    }
+    if (piece < 0) {
+      return done;
+    }
+    team.job->run_piece(team.stage, share, piece, member);
+    ++done;
+  }
+}
+
 void take_part(Team& team, int32_t member, std::chrono::nanoseconds spin) {
   uint32_t epoch = team.epoch.load();
   while ((epoch & 1) != 0) {
-    const int32_t done = work(team, epoch, member);
+    const int32_t done =
+        team.disorder == 0 ? work(team, epoch, member) : work_in_disorder(team, epoch, member);
     if (done > 0 && team.remaining.fetch_sub(done, std::memory_order_acq_rel) == done) {
       const uint32_t next = epoch + 2;
       epoch = open_stage(team, team.stage, next) ? next : epoch + 1;
@@ -139,6 +177,7 @@ class ThreadPool::Impl {
       : threads_(std::max(1, options.threads > 0 ? options.threads : default_thread_count())),
         spin_(std::chrono::microseconds(options.spin_us)),
         idle_spin_(std::chrono::microseconds(options.idle_spin_us)),
+        disorder_(options.disorder_seed),
         started_(threads_ - 1),
         workers_(static_cast<size_t>(threads_ - 1)),
         teams_(workers_.size()) {
@@ -209,6 +248,7 @@ class ThreadPool::Impl {
     team = free_teams_.back();
     team->job = &job;
     team->participants = job.participants;
+    team->disorder = disorder_ == 0 ? 0 : draw(disorder_) | 1;
     const uint32_t epoch = team->epoch.load() + 1;
     if (!open_stage(*team, -1, epoch)) {
       return nullptr;
@@ -251,6 +291,7 @@ class ThreadPool::Impl {
   int32_t threads_;
   std::chrono::nanoseconds spin_;
   std::chrono::nanoseconds idle_spin_;
+  uint64_t disorder_;  // guarded by mutex_
   std::atomic<bool> stop_{false};
   std::latch started_;
   std::mutex mutex_;

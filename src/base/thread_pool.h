@@ -57,6 +57,9 @@ struct ThreadPoolOptions {
   int32_t threads = 0;        // the caller counts as one; 0: default_thread_count()
   int32_t spin_us = 30;       // how long a member waits for a stage before it sleeps
   int32_t idle_spin_us = 50;  // how long a worker waits for the next job before it sleeps
+  // For tests, that nothing depends on who does what: not 0 makes members take pieces one at a time from
+  // shares drawn from it, and come late now and then.
+  uint64_t disorder_seed = 0;
 };
 
 class ThreadPool : public RefCounted {

@@ -83,6 +83,21 @@ TEST(ThreadPool, RunsEveryPieceOnceAndStagesInOrder) {
   }
 }
 
+TEST(ThreadPool, RunsEveryPieceOnceInAnyDisorder) {
+  for (const uint64_t seed : {1, 2, 3}) {
+    for (const int32_t threads : {2, 4}) {
+      const Ref<ThreadPool> pool = *ThreadPool::create({.threads = threads, .disorder_seed = seed});
+      for (int repeat = 0; repeat < 30; ++repeat) {
+        CountingJob job({{3, 1, 2, 0, 5}, {0, 0, 0, 0, 0}, {1, 0, 0, 0, 0}, {7, 7, 1, 1, 1}}, 5);
+        pool->run(job);
+        ASSERT_EQ(job.ran.load(), 11 + 1 + 17);
+        ASSERT_EQ(job.disorder.load(), 0);
+        ASSERT_EQ(job.clashes.load(), 0);
+      }
+    }
+  }
+}
+
 TEST(ThreadPool, RunsAJobWithoutStagesAndOneWithoutPieces) {
   const Ref<ThreadPool> pool = *ThreadPool::create({.threads = 2});
   CountingJob none({}, 2);
