@@ -69,7 +69,10 @@ Result<Compiled> compile_now(const std::string& path, const ModelOptions& option
   const int64_t begin = steady_now_ns();
   WEIR_ASSIGN(Graph graph, import_model(path, options));
   const int64_t imported = steady_now_ns();
-  WEIR_ASSIGN(Compiled compiled, compile(std::move(graph), options.compile), "while compiling '{}'", path);
+  const TraceSpan span(options.trace, "compile");
+  CompileOptions compile_options = options.compile;
+  compile_options.trace = options.trace;
+  WEIR_ASSIGN(Compiled compiled, compile(std::move(graph), compile_options), "while compiling '{}'", path);
   model.import_ns = imported - begin;
   model.compile_ns = steady_now_ns() - imported;
   model.compiled = true;
@@ -97,14 +100,18 @@ Result<bool> is_program_file(const std::string& path) {
 }
 
 Result<Graph> import_model(const std::string& path, const ModelOptions& options) {
-  WEIR_ASSIGN(Graph graph, import_onnx(path, options.import), "while importing '{}'", path);
+  const TraceSpan span(options.trace, "import");
+  ImportOptions import = options.import;
+  import.trace = options.trace;
+  WEIR_ASSIGN(Graph graph, import_onnx(path, import), "while importing '{}'", path);
   if (options.batch_of_one && graph.symbols.size() > 0) {
-    return import_batch_of_one(path, options.import, graph);
+    return import_batch_of_one(path, import, graph);
   }
   return graph;
 }
 
 Result<Model> open_model(const std::string& path, const ModelOptions& options) {
+  const TraceSpan span(options.trace, "open model");
   Model model;
   WEIR_ASSIGN(const bool is_program, is_program_file(path));
   if (is_program) {
@@ -115,6 +122,7 @@ Result<Model> open_model(const std::string& path, const ModelOptions& options) {
           "again.",
           path);
     }
+    const TraceSpan part(options.trace, "read program");
     WEIR_ASSIGN(model.loaded, read_program(path), "while loading '{}'", path);
     return model;
   }
@@ -130,8 +138,13 @@ Result<Model> open_model(const std::string& path, const ModelOptions& options) {
   if (auto made = cache.prepare(); !made) {
     model.cache_note = made.error().message();
   }
-  WEIR_ASSIGN(const std::string key, cache.key(path, options_text(options)));
+  std::string key;
+  {
+    const TraceSpan part(options.trace, "look into the cache");
+    WEIR_ASSIGN(key, cache.key(path, options_text(options)));
+  }
   if (const auto found = cache.find(key)) {
+    const TraceSpan part(options.trace, "read program");
     if (auto loaded = read_program(*found)) {
       model.loaded = std::move(*loaded);
       model.cached = true;
@@ -140,6 +153,7 @@ Result<Model> open_model(const std::string& path, const ModelOptions& options) {
     cache.remove(key);  // a damaged entry is a miss
   }
   WEIR_ASSIGN(Compiled compiled, compile_now(path, options, model));
+  const TraceSpan writing(options.trace, "pack and write program");
   if (compiled.graph->reads_other_files) {
     // The key is made of the model's own file: an entry would outlive a change of the others.
     model.cache_note = "the model keeps weights in other files, whose changes the cache would not see";

@@ -27,6 +27,8 @@ struct ModelOptions {
   // Gives leading dimensions that the model leaves open the number 1; another open one is an error that names
   // it.
   bool batch_of_one = false;
+  // Of all that is done to open it; `import` and `compile` need not name it.
+  Trace* trace = nullptr;
 };
 
 struct Model {

@@ -98,6 +98,7 @@ Result<Compiled> compile(Graph graph, const CompileOptions& options) {
     if (pass.run == fuse_layer_normalization || (unfused < 0 && pass.fuses)) {
       unfused = unfused_bound(graph);
     }
+    const TraceSpan span(options.trace, pass.name);
     WEIR_TRY(pass.run(graph, context), "while running pass '{}' on model '{}'", pass.name, graph.name);
     if (options.verify_passes) {
       WEIR_TRY(verify(graph), "while verifying model '{}' after pass '{}'", graph.name, pass.name);
@@ -106,16 +107,24 @@ Result<Compiled> compile(Graph graph, const CompileOptions& options) {
       options.after_pass(pass.name, to_string(graph));
     }
   }
-  WEIR_TRY(verify(graph), "while verifying model '{}' after all passes", graph.name);
+  {
+    const TraceSpan span(options.trace, "verify");
+    WEIR_TRY(verify(graph), "while verifying model '{}' after all passes", graph.name);
+  }
   if (options.materialize_steps) {
     materialize(graph);
   }
   auto shared = std::make_shared<const Graph>(std::move(graph));
-  WEIR_ASSIGN(Lowered lowered, lower(*shared, options), "while lowering model '{}'", shared->name);
-  if (options.fuse) {
-    alias_in_place(lowered);
+  Lowered lowered;
+  {
+    const TraceSpan span(options.trace, "lower");
+    WEIR_ASSIGN(lowered, lower(*shared, options), "while lowering model '{}'", shared->name);
+    if (options.fuse) {
+      alias_in_place(lowered);
+    }
+    compute_lifetimes(lowered);
   }
-  compute_lifetimes(lowered);
+  const TraceSpan span(options.trace, "emit");
   WEIR_ASSIGN(Compiled compiled, emit(shared, lowered, options), "while compiling model '{}'", shared->name);
   compiled.program.unfused_bound_bytes = unfused;
   return compiled;

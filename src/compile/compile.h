@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/trace.h"
 #include "graph/graph.h"
 #include "program/program_file.h"
 
@@ -41,6 +42,7 @@ struct CompileOptions {
   // Values of the symbols at which a dynamic program's placement order is chosen; empty: a guess from their
   // ranges.
   std::vector<int64_t> typical;
+  Trace* trace = nullptr;
 };
 
 struct Compiled {

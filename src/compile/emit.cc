@@ -50,6 +50,7 @@ class Emitter {
     }
     program_.constant_bytes = constant_bytes_;
     program_.dims.assign(table_.entries().begin(), table_.entries().end());
+    const TraceSpan span(options_.trace, "place");
     WEIR_TRY(place(), "while placing the tensors of '{}'", program_.name);
     compiled_.program = std::move(program_);
     return std::move(compiled_);

@@ -68,6 +68,17 @@ struct CommandProfile {
   int64_t busy_ns = 0;
 };
 
+// The same of one participant that took part in a command. `thread` is the system's handle of the thread
+// (pthread_t).
+struct ParticipantProfile {
+  int32_t step = 0;
+  int32_t participant = 0;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int64_t busy_ns = 0;
+  uint64_t thread = 0;
+};
+
 class CommandBuffer : public RefCounted {
  public:
   const std::string& label() const { return label_; }
@@ -113,6 +124,9 @@ class CommandBuffer : public RefCounted {
   virtual const StatusRecord& status_record() const = 0;
   // Of the last submission, a line a command in the order recorded; empty unless recorded with `profile`.
   virtual std::span<const CommandProfile> profile() const = 0;
+  // The same, `participants` lines a command; those that took no part have an end of 0. Empty where the
+  // device does not tell participants apart.
+  virtual std::span<const ParticipantProfile> participant_profile() const { return {}; }
 
  protected:
   CommandBuffer(std::string_view label, int32_t participants) : participants_(participants), label_(label) {}

@@ -36,7 +36,8 @@ struct Request::PreparedShape {
   int64_t scratch_bytes = 0;  // of all participants
   int64_t prepared_bytes = 0;
   Ref<CommandBuffer> commands;
-  Ref<Buffer> prepared;  // null where the program has no prepared constants
+  Ref<Buffer> prepared;                  // null where the program has no prepared constants
+  std::vector<TracedStep> traced_steps;  // empty where nothing is traced, and outside the plan like the trace
 };
 
 }  // namespace weir

@@ -14,6 +14,10 @@ Request::~Request() = default;
 Result<Ref<Request>> Session::create_request(const RequestOptions& options) {
   Ref<Request> request = Ref<Request>::adopt(new Request(Ref<Session>(this)));
   request->options_ = options;
+  if (options.trace) {
+    request->options_.profile = true;
+    request->tracer_.emplace(options.trace, fmt::format("{} request {}", name_, ++traced_requests_));
+  }
   request->arena_ = options.arena;
   WEIR_ASSIGN(request->block_,
               HostBlock::allocate(*device_, host_bytes<Request::Tables>(program()), "tables of a request"),
@@ -23,6 +27,7 @@ Result<Ref<Request>> Session::create_request(const RequestOptions& options) {
     output = make_ref<LeasedOutput>();
   }
   if (program().is_static()) {
+    const TraceSpan span(request->trace(), request->text(&RequestTrace::prepare));
     WEIR_TRY(request->prepare_new({}), "while preparing a request of '{}'", name_);
   }
   return request;
@@ -38,6 +43,7 @@ Result<void> Request::prepare(std::span<const std::vector<int64_t>> shapes) {
   for (const Ref<LeasedOutput>& output : tables_.leased) {
     output->buffer = {};
   }
+  const TraceSpan span(trace(), text(&RequestTrace::prepare));
   WEIR_ASSIGN(std::vector<int64_t> symbols, session_->symbols_of(shapes), "while preparing a request of '{}'",
               session_->name());
   report_ = {};
@@ -63,7 +69,12 @@ Result<void> Request::prepare(std::span<const std::vector<int64_t>> shapes) {
 }
 
 Result<void> Request::prepare_new(std::span<const int64_t> symbols) {
+  const int64_t begin = steady_now_ns();
   WEIR_ASSIGN(const Session::Measured measured, session_->measure(symbols));
+  if (tracer_) {
+    trace()->add_part(tracer_->expressions, begin, measured.expressions_ns);
+    trace()->add_part(tracer_->placement, begin + measured.expressions_ns, measured.placement_ns);
+  }
   WEIR_ASSIGN(std::unique_ptr<PreparedShape> shape, build(measured));
   WEIR_TRY(check_bindings(*shape));
   shapes_.push_front(std::move(shape));
@@ -107,6 +118,10 @@ Result<std::unique_ptr<Request::PreparedShape>> Request::build(const Session::Me
   report_.expressions_ns = measured.expressions_ns;
   report_.placement_ns = measured.placement_ns;
   report_.recording_ns = steady_now_ns() - begin;
+  if (tracer_) {
+    trace()->add_part(tracer_->recording, begin, report_.recording_ns);
+    shape->traced_steps = tracer_->steps_of(program, measured.steps, measured.values, session_->kernels());
+  }
   if (shape->prepared_bytes > 0) {
     WEIR_ASSIGN(shape->prepared, device.create_buffer({.size = shape->prepared_bytes,
                                                        .mode = StorageMode::kPrivate,
@@ -129,11 +144,17 @@ Result<void> Request::make_current(PreparedShape& shape, const Session::Measured
   const auto take_memory = [&]() -> Result<void> {
     WEIR_TRY(grow(shape));
     report_.growth_ns = steady_now_ns() - begin;
+    if (tracer_) {
+      trace()->add_part(tracer_->growth, begin, report_.growth_ns);
+    }
     WEIR_TRY(bind(shape));
     if (shape.prepared && measured != nullptr) {
       const int64_t start = steady_now_ns();
       WEIR_TRY(run_prepare_steps(shape, *measured));
       report_.constants_ns = steady_now_ns() - start;
+      if (tracer_) {
+        trace()->add_part(tracer_->prepared_constants, start, report_.constants_ns);
+      }
     }
     return {};
   };

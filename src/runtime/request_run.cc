@@ -116,12 +116,20 @@ void Request::copy_bound_outputs() {
 void Request::completed(void* user, const Status* status) {
   const Ref<Request> self = Ref<Request>::adopt(static_cast<Request*>(user));
   Result<void> result;
-  if (status == nullptr) {
-    self->copy_bound_outputs();
-  } else {
-    result = with_memory_guard([&] { return self->with_step_name(std::unexpected(*status)); });
+  {
+    // Over before anybody who waits goes on, and may write the trace.
+    const TraceSpan span(self->trace(), self->text(&RequestTrace::completion));
+    if (self->tracer_) {
+      self->tracer_->add_run(*self->current_->commands, self->current_->traced_steps);
+    }
+    if (status == nullptr) {
+      self->copy_bound_outputs();
+    } else {
+      result = with_memory_guard([&] { return self->with_step_name(std::unexpected(*status)); });
+    }
   }
   if (const CompletionHandler handler = self->conclude(result)) {
+    const TraceSpan span(self->trace(), self->text(&RequestTrace::handler));
     handler.call(result ? nullptr : &result.error());
   }
 }
@@ -135,6 +143,7 @@ Result<SubmitAnswer> Request::start(std::span<const EventPoint> waits, std::span
   if (!is_idle() || leases() > 0) {
     return SubmitAnswer::kBusy;
   }
+  const TraceSpan span(trace(), text(&RequestTrace::start));
   WEIR_TRY(copy_bound_inputs());
   SubmitDescriptor submission;
   submission.command_buffer = current_->commands.get();
@@ -158,6 +167,7 @@ Result<SubmitAnswer> Request::start(std::span<const EventPoint> waits, std::span
 }
 
 Result<EventWait> Request::wait_for(std::chrono::nanoseconds timeout) {
+  const TraceSpan span(trace(), text(&RequestTrace::wait));
   std::unique_lock lock(completion_mutex_);
   if (!active_) {
     return fail(StatusCode::kFailedPrecondition, "A request of '{}' waits before a shape is prepared.",
@@ -211,6 +221,7 @@ Result<void> Request::run() {
         "handler; start the request instead.",
         session_->name(), session_->device().info().name);
   }
+  const TraceSpan span(trace(), text(&RequestTrace::run));
   WEIR_TRY(copy_bound_inputs());
   SubmitDescriptor submission;
   submission.command_buffer = current_->commands.get();
@@ -233,6 +244,9 @@ Result<void> Request::run() {
         session_->name(), queue.stats().in_flight);
   }
   const Result<void> result = with_memory_guard([&] { return with_step_name(current_->commands->wait()); });
+  if (tracer_) {
+    tracer_->add_run(*current_->commands, current_->traced_steps);
+  }
   if (result) {
     copy_bound_outputs();
   }

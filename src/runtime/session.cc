@@ -36,7 +36,9 @@ void touch_pages(std::span<const std::byte> bytes, int64_t page_bytes) {
 
 Result<Ref<Session>> Session::create(LoadedProgram loaded, Ref<Device> device,
                                      const SessionOptions& options) {
+  const TraceSpan span(options.trace, "load session");
   if (options.verify_constants) {
+    const TraceSpan part(options.trace, "verify constants");
     WEIR_TRY(verify_constants(loaded));
   }
   Ref<Session> session = Ref<Session>::adopt(new Session(std::move(loaded), std::move(device)));
@@ -52,7 +54,11 @@ Result<Ref<Session>> Session::create(LoadedProgram loaded, Ref<Device> device,
               "while loading program '{}'", session->name_);
   session->tables_.place(session->block_, session->program());
   WEIR_ASSIGN(session->queue_, session->device_->create_queue({.label = session->name_}));
-  WEIR_TRY(session->choose_kernels(options.isa), "while loading program '{}'", session->name_);
+  {
+    const TraceSpan part(options.trace, "choose kernels");
+    WEIR_TRY(session->choose_kernels(options.isa), "while loading program '{}'", session->name_);
+  }
+  const TraceSpan part(options.trace, "constants");
   WEIR_TRY(session->load_constants(), "while loading the constants of '{}'", session->name_);
   return session;
 }

@@ -17,6 +17,7 @@
 // allocated.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <list>
@@ -35,6 +36,7 @@
 #include "runtime/host_block.h"
 #include "runtime/lease.h"
 #include "runtime/recording.h"
+#include "runtime/request_trace.h"
 
 namespace weir {
 
@@ -43,6 +45,7 @@ struct SessionOptions {
   int32_t participants = 0;  // among how many a step is split; 0: the device's
   std::string name;          // for messages; empty: the program's
   bool verify_constants = false;
+  Trace* trace = nullptr;  // of loading; requests are traced by their own options
 };
 
 // The lines of the ledger, in bytes.
@@ -67,6 +70,8 @@ struct RequestOptions {
   int64_t shape_cache_bytes = int64_t{4} << 20;
   bool profile = false;
   bool lock = false;
+  // Of preparing and running; the recordings keep timestamps for it, as with `profile`.
+  Ref<Trace> trace;
 };
 
 class Session : public RefCounted {
@@ -148,6 +153,7 @@ class Session : public RefCounted {
     }
   };
   Tables tables_;
+  std::atomic<int32_t> traced_requests_{0};
 };
 
 // How long the parts of a prepare took, in nanoseconds.
@@ -294,8 +300,13 @@ class Request : public RefCounted {
   Result<void> check_idle(std::string_view action) const;
   bool is_idle() const;
 
+  // For spans: null where nothing is traced.
+  Trace* trace() const { return tracer_ ? tracer_->trace() : nullptr; }
+  TraceText text(const TraceText RequestTrace::* name) const { return tracer_ ? (*tracer_).*name : -1; }
+
   Ref<Session> session_;
   RequestOptions options_;
+  std::optional<RequestTrace> tracer_;
   Session::PlannedBytes largest_;  // of all shapes that were prepared
   int64_t largest_activations_ = 0;
   std::list<std::unique_ptr<PreparedShape>> shapes_;  // most recently used first

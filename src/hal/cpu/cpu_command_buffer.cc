@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hal/cpu/cpu_command_buffer.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <thread>
 
@@ -83,18 +84,6 @@ int64_t now_ns() {
       .count();
 }
 
-void lower(std::atomic<int64_t>& least, int64_t value) {
-  int64_t seen = least.load(std::memory_order_relaxed);
-  while (value < seen && !least.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
-  }
-}
-
-void raise(std::atomic<int64_t>& most, int64_t value) {
-  int64_t seen = most.load(std::memory_order_relaxed);
-  while (value > seen && !most.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
-  }
-}
-
 }  // namespace
 
 // Offsets into the block; every part begins on a cache line.
@@ -112,8 +101,9 @@ struct CpuCommandBuffer::Layout {
         blit_constants(take<std::byte>(counts.blits * 64)),
         buffers(take<Buffer*>(counts.buffers)),
         kernels(take<Kernel*>(counts.kernels)),
-        timers(take<Timer>(counts.profile ? counts.commands : 0)),
-        profile(take<CommandProfile>(counts.profile ? counts.commands : 0)) {}
+        profile(take<CommandProfile>(counts.profile ? counts.commands : 0)),
+        participant_profile(
+            take<ParticipantProfile>(counts.profile ? counts.commands * counts.participants : 0)) {}
 
   static int64_t stage_count(const CommandBufferCounts& counts) {
     return counts.commands > 0 ? counts.barriers + 1 : 0;
@@ -138,8 +128,8 @@ struct CpuCommandBuffer::Layout {
   int64_t blit_constants;
   int64_t buffers;
   int64_t kernels;
-  int64_t timers;
   int64_t profile;
+  int64_t participant_profile;
 };
 
 namespace {
@@ -189,8 +179,9 @@ Result<void> CpuCommandBuffer::seal_commands(const Recorder& recording, std::spa
   stages_ = construct<Stage>(block, layout.stages, Layout::stage_count(counts));
   before_ = construct<uint16_t>(block, layout.before, counts.commands * counts.participants);
   totals_ = construct<uint16_t>(block, layout.totals, Layout::stage_count(counts) * counts.participants);
-  timers_ = construct<Timer>(block, layout.timers, counts.profile ? counts.commands : 0);
   profile_ = construct<CommandProfile>(block, layout.profile, counts.profile ? counts.commands : 0);
+  participant_profile_ = construct<ParticipantProfile>(
+      block, layout.participant_profile, counts.profile ? counts.commands * counts.participants : 0);
   buffers_ = construct<Buffer*>(block, layout.buffers, counts.buffers);
   kernels_ = construct<Kernel*>(block, layout.kernels, counts.kernels);
   for (size_t i = 0; i < buffers_.size(); ++i) {
@@ -341,24 +332,12 @@ void CpuCommandBuffer::slot_bound(int32_t slot, std::byte* bytes) {
 Result<void> CpuCommandBuffer::execute(StatusRecord& record) {
   record_ = &record;
   stopped_.store(false, std::memory_order_relaxed);
-  for (Timer& timer : timers_) {
-    timer.begin.store(std::numeric_limits<int64_t>::max(), std::memory_order_relaxed);
-    timer.end.store(0, std::memory_order_relaxed);
-    timer.busy.store(0, std::memory_order_relaxed);
-  }
+  clear_profile();
   {
     const SoftwareDevice::Access access(*device_);
     device_->pool().run(*this);
   }
-  for (size_t i = 0; i < timers_.size(); ++i) {
-    const bool ran = timers_[i].end.load(std::memory_order_relaxed) != 0;
-    profile_[i].begin_ns = ran ? timers_[i].begin.load(std::memory_order_relaxed) : 0;
-    profile_[i].end_ns = timers_[i].end.load(std::memory_order_relaxed);
-    profile_[i].busy_ns = timers_[i].busy.load(std::memory_order_relaxed);
-  }
-  for (const Command& command : timers_.empty() ? std::span<Command>() : commands_) {
-    profile_[static_cast<size_t>(command.recorded)].step = command.step;
-  }
+  sum_profile();
   if (device_->toggles().simulate_discrete) {
     std::this_thread::sleep_for(kFarDelay);
   }
@@ -433,17 +412,45 @@ void CpuCommandBuffer::call(const Command& command, int64_t begin, int64_t end, 
       .step = command.step,
       .status = record_,
       .user = command.user};
-  if (timers_.empty()) {
+  if (profile_.empty()) {
     command.function(invocation);
     return;
   }
   const int64_t from = now_ns();
   command.function(invocation);
   const int64_t to = now_ns();
-  Timer& timer = timers_[static_cast<size_t>(command.recorded)];
-  lower(timer.begin, from);
-  raise(timer.end, to);
-  timer.busy.fetch_add(to - from, std::memory_order_relaxed);
+  // Each member writes a line of its own.
+  ParticipantProfile& line =
+      participant_profile_[static_cast<size_t>(command.recorded * TeamJob::participants + member)];
+  line.begin_ns = line.end_ns == 0 ? from : line.begin_ns;
+  line.end_ns = to;
+  line.busy_ns += to - from;
+  line.thread = static_cast<uint64_t>(pthread_self());
+}
+
+void CpuCommandBuffer::clear_profile() {
+  for (ParticipantProfile& line : participant_profile_) {
+    line = {};
+  }
+}
+
+void CpuCommandBuffer::sum_profile() {
+  const auto shares = static_cast<size_t>(TeamJob::participants);
+  for (const Command& command : profile_.empty() ? std::span<Command>() : commands_) {
+    const auto recorded = static_cast<size_t>(command.recorded);
+    CommandProfile& sum = profile_[recorded];
+    sum = {.step = command.step};
+    for (size_t p = 0; p < shares; ++p) {
+      ParticipantProfile& line = participant_profile_[recorded * shares + p];
+      line.step = command.step;
+      line.participant = static_cast<int32_t>(p);
+      if (line.end_ns != 0) {
+        sum.begin_ns = sum.end_ns == 0 ? line.begin_ns : std::min(sum.begin_ns, line.begin_ns);
+        sum.end_ns = std::max(sum.end_ns, line.end_ns);
+        sum.busy_ns += line.busy_ns;
+      }
+    }
+  }
 }
 
 }  // namespace weir

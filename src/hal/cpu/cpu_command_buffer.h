@@ -16,7 +16,6 @@
 // ¼, ⅛, ⅛): few calls, and little left to wait for at the end.
 #pragma once
 
-#include <atomic>
 #include <span>
 #include <vector>
 
@@ -36,6 +35,7 @@ class CpuCommandBuffer final : public SoftwareCommandBuffer, private TeamJob {
   static int64_t bytes(const CommandBufferCounts& counts);
 
   std::span<const CommandProfile> profile() const override { return profile_; }
+  std::span<const ParticipantProfile> participant_profile() const override { return participant_profile_; }
 
  private:
   struct Command {
@@ -57,12 +57,6 @@ class CpuCommandBuffer final : public SoftwareCommandBuffer, private TeamJob {
     int32_t first = 0;
     int32_t count = 0;
   };
-  // Written by all who take part.
-  struct Timer {
-    std::atomic<int64_t> begin{0};
-    std::atomic<int64_t> end{0};
-    std::atomic<int64_t> busy{0};
-  };
   struct Layout;
 
   Result<void> seal_commands(const Recorder& recording, std::span<std::byte> storage) override;
@@ -81,6 +75,8 @@ class CpuCommandBuffer final : public SoftwareCommandBuffer, private TeamJob {
   void run_stage(int32_t stage) override;
   int32_t next_stage(int32_t stage) override;
   void call(const Command& command, int64_t begin, int64_t end, int32_t member);
+  void clear_profile();
+  void sum_profile();
 
   CpuDevice* device_;
   std::byte* scratch_ = nullptr;
@@ -94,9 +90,9 @@ class CpuCommandBuffer final : public SoftwareCommandBuffer, private TeamJob {
   std::span<uint16_t> totals_;  // [stage · participants + share]
   std::span<Buffer*> buffers_;
   std::span<Kernel*> kernels_;
-  std::span<Timer> timers_;
   std::span<CommandProfile> profile_;
-  std::atomic<bool> stopped_{false};  // cancelled on the way: something was left out
+  std::span<ParticipantProfile> participant_profile_;  // [recorded command · participants + member]
+  std::atomic<bool> stopped_{false};                   // cancelled on the way: something was left out
 };
 
 }  // namespace weir

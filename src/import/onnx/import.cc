@@ -277,17 +277,22 @@ class Importer {
 
 Result<Graph> import_bytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                            std::vector<std::string> folders, const ImportOptions& options) {
-  WEIR_ASSIGN(StrippedModel stripped, strip_payloads(bytes));
+  StrippedModel stripped;
   onnx::ModelProto model;
-  if (!model.ParseFromString(stripped.message)) {
-    return fail(StatusCode::kDataLoss,
-                "The model is cut off or is no ONNX file: protobuf can't read its structure.");
+  {
+    const TraceSpan span(options.trace, "parse");
+    WEIR_ASSIGN(stripped, strip_payloads(bytes));
+    if (!model.ParseFromString(stripped.message)) {
+      return fail(StatusCode::kDataLoss,
+                  "The model is cut off or is no ONNX file: protobuf can't read its structure.");
+    }
   }
   if (!model.has_graph() || model.opset_import_size() == 0) {
     return fail(StatusCode::kInvalidArgument, "The file is no ONNX model: it has {}.",
                 model.has_graph() ? "no operator sets" : "no graph");
   }
   stripped.message = std::string();
+  const TraceSpan span(options.trace, "lower to operators");
   TensorReader reader(bytes, std::move(owner), std::move(stripped.payloads), std::move(folders));
   return Importer(model, std::move(reader), options).run();
 }

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/trace.h"
 #include "graph/graph.h"
 
 namespace weir {
@@ -33,6 +34,7 @@ struct ImportOptions {
   std::vector<std::pair<std::string, std::vector<std::optional<Range>>>> shapes;
   // Integer inputs of static shape whose elements may be sizes: they become symbols.
   std::vector<std::string> shape_inputs;
+  Trace* trace = nullptr;
 };
 
 // Dimensions that the model leaves open take this range.

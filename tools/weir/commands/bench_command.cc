@@ -52,8 +52,31 @@ ordered_json to_json(const Ledger& ledger) {
           {"total", ledger.total()}};
 }
 
-Result<void> bench(const BenchOptions& options) {
+// Runs of a request of its own: what was measured before had no timestamps in it.
+// They take turns with runs that are not traced, so that what tracing costs can be told.
+Result<void> trace_runs(const Engine& engine, const Ref<Trace>& trace, Request& plain, ordered_json& json) {
+  constexpr int kRuns = 20;
+  WEIR_ASSIGN(Ref<Request> traced, engine.session->create_request({.trace = trace}));
+  WEIR_TRY(fill_inputs(*traced, engine.session->program()));
+  std::vector<double> traced_times;
+  std::vector<double> plain_times;
+  for (int run = 0; run < kRuns; ++run) {
+    const int64_t begin = steady_now_ns();
+    WEIR_TRY(plain.run());
+    const int64_t between = steady_now_ns();
+    WEIR_TRY(traced->run());
+    plain_times.push_back(milliseconds(between - begin));
+    traced_times.push_back(milliseconds(steady_now_ns() - between));
+  }
+  json["trace"] = {{"runs", kRuns},
+                   {"untraced_ms", percentiles_of(plain_times).p50},
+                   {"traced_ms", percentiles_of(traced_times).p50}};
+  return {};
+}
+
+Result<void> bench(const BenchOptions& options, const Ref<Trace>& trace) {
   EngineOptions engine_options;
+  engine_options.trace = trace;
   engine_options.model = options.model;
   engine_options.shapes = options.shapes;
   engine_options.runner = options.runner;
@@ -147,6 +170,9 @@ Result<void> bench(const BenchOptions& options) {
     WEIR_ASSIGN(profile, measure_profile(*engine.session, isa));
     add_profile(*profile, json);
   }
+  if (trace) {
+    WEIR_TRY(trace_runs(engine, trace, *request, json));
+  }
   if (options.json) {
     print_json(json);
     return {};
@@ -173,6 +199,10 @@ Result<void> bench(const BenchOptions& options) {
   table.add_row({"steps", fmt::format("{} ({} on reference)", program.steps.size(), reference_steps)});
   print(fmt::format("{} on {}, {} runs\n", options.model, json["device"].get<std::string>(), times.size()) +
         table.to_string());
+  if (trace) {
+    print(fmt::format("traced runs {:.3f} ms, untraced ones between them {:.3f} ms (medians)\n",
+                      json["trace"]["traced_ms"].get<double>(), json["trace"]["untraced_ms"].get<double>()));
+  }
   if (profile) {
     print("\n" + profile_text(*profile));
   }
@@ -182,7 +212,8 @@ Result<void> bench(const BenchOptions& options) {
 }  // namespace
 
 int bench_command(const BenchOptions& options) {
-  return exit_code(bench(options));
+  const Ref<Trace> trace = make_trace(options.trace);
+  return exit_code(write_trace(trace, options.trace, bench(options, trace)));
 }
 
 }  // namespace weir::cli

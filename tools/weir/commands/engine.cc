@@ -74,19 +74,39 @@ Result<Engine> open_engine(const EngineOptions& options, Ref<Device> device) {
   Engine engine;
   engine.device = std::move(device);
   if (!engine.device) {
+    const TraceSpan span(options.trace.get(), "open device");
     WEIR_ASSIGN(engine.device, open_device(options.runner));
   }
-  WEIR_ASSIGN(const ModelOptions model_choice, model_options(options));
+  WEIR_ASSIGN(ModelOptions model_choice, model_options(options));
+  model_choice.trace = options.trace.get();
   WEIR_ASSIGN(Model model, open_model(options.model, model_choice));
   engine.compiled = model.compiled;
   engine.cache_note = model.cache_note;
   engine.import_ns = model.import_ns;
   engine.compile_ns = model.compile_ns;
   SessionOptions session;
+  session.trace = options.trace.get();
   WEIR_ASSIGN(session.isa, parse_isa(options.runner.isa));
   WEIR_ASSIGN(engine.session, Session::create(std::move(model.loaded), engine.device, session));
   engine.load_ns = steady_now_ns() - begin;
   return engine;
+}
+
+Ref<Trace> make_trace(const std::string& path) {
+  return path.empty() ? Ref<Trace>() : Trace::create();
+}
+
+Result<void> write_trace(const Ref<Trace>& trace, const std::string& path, Result<void> result) {
+  if (trace) {
+    const Result<void> written = trace->write(path);
+    if (!result || !written) {
+      return result ? written : result;
+    }
+    fmt::print(
+        stderr, "Trace '{}': {} events{}. It opens in ui.perfetto.dev.\n", path, trace->kept(),
+        trace->dropped() > 0 ? fmt::format(", and ({}) older ones were dropped", trace->dropped()) : "");
+  }
+  return result;
 }
 
 std::string describe(const Device& device, const RunnerOptions& runner) {

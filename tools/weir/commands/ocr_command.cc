@@ -55,16 +55,24 @@ class Reader {
   explicit Reader(const OcrOptions& options) : options_(options) {}
 
   Result<void> run() {
+    trace_ = make_trace(options_.trace);
+    return write_trace(trace_, options_.trace, read_all());
+  }
+
+ private:
+  Result<void> read_all() {
+    const TraceSpan span(trace_.get(), "weir ocr");
     WEIR_ASSIGN(Ref<Device> device, open_device(options_.runner));
     EngineOptions engine;
+    engine.trace = trace_;
     engine.runner = options_.runner;
     engine.model = options_.detector;
     WEIR_ASSIGN(detector_, open_engine(engine, device), "while opening the detector");
     engine.model = options_.recogniser;
     WEIR_ASSIGN(recogniser_, open_engine(engine, device), "while opening the recogniser");
     WEIR_TRY(read_charset());
-    WEIR_ASSIGN(detect_request_, detector_.session->create_request({}));
-    WEIR_ASSIGN(recognise_request_, recogniser_.session->create_request({}));
+    WEIR_ASSIGN(detect_request_, detector_.session->create_request({.trace = trace_}));
+    WEIR_ASSIGN(recognise_request_, recogniser_.session->create_request({.trace = trace_}));
     if (!options_.output.empty()) {
       std::error_code error;
       std::filesystem::create_directories(options_.output, error);
@@ -82,7 +90,6 @@ class Reader {
     return report();
   }
 
- private:
   Result<void> read_charset() {
     for (const auto& [key, value] : recogniser_.session->program().metadata) {
       if (key == "character") {
@@ -99,26 +106,28 @@ class Reader {
     Page page;
     page.path = path;
     int64_t begin = steady_now_ns();
-    const auto lap = [&begin](int64_t& stage) {
+    const TraceSpan span(trace_.get(), "photo");
+    const auto lap = [&begin, this](int64_t& stage, std::string_view name) {
       const int64_t now = steady_now_ns();
       stage += now - begin;
+      add_stage(name, begin, now);
       begin = now;
     };
     WEIR_ASSIGN(Image decoded, read_image(path));
     const Image image = to_rgb(std::move(decoded));
-    lap(page.stages.decode_ns);
+    lap(page.stages.decode_ns, "decode");
 
     page.detection = detection_input_size(image.width, image.height);
     WEIR_TRY(detect_request_->prepare({{{1, 3, page.detection.height, page.detection.width}}}));
-    lap(page.stages.detect_prepare_ns);
+    lap(page.stages.detect_prepare_ns, "prepare detector");
     WEIR_ASSIGN(const TensorView detection_input, detect_request_->input(0));
     WEIR_TRY(fill_detection_input(image, page.detection, floats(detection_input)));
     WEIR_TRY(detect_request_->run());
-    lap(page.stages.detect_ns);
+    lap(page.stages.detect_ns, "detect");
     WEIR_ASSIGN(const TensorView probability, detect_request_->output(0));
     WEIR_ASSIGN(const std::vector<TextBox> boxes,
                 quads_from_probability(floats(probability), page.detection, image.width, image.height));
-    lap(page.stages.boxes_ns);
+    lap(page.stages.boxes_ns, "boxes");
     for (const TextBox& box : boxes) {
       WEIR_TRY(read_line(image, box, page));
     }
@@ -128,7 +137,7 @@ class Reader {
       WEIR_ASSIGN(const Image picture, draw_result(image, page.lines));
       page.picture = picture_path(path);
       WEIR_TRY(write_png(page.picture, picture));
-      lap(page.stages.draw_ns);
+      lap(page.stages.draw_ns, "draw");
     }
     return page;
   }
@@ -151,6 +160,7 @@ class Reader {
     if (!crop) {
       return std::unexpected(crop.error());
     }
+    const TraceSpan span(trace_.get(), "line");
     const int64_t begin = steady_now_ns();
     const int width = recognition_width(*crop);
     WEIR_TRY(recognise_request_->prepare({{{1, 3, kRecognitionHeight, width}}}));
@@ -169,6 +179,12 @@ class Reader {
     }
     page.stages.recognise_ns += steady_now_ns() - prepared;
     return {};
+  }
+
+  void add_stage(std::string_view name, int64_t begin, int64_t end) {
+    if (trace_) {
+      trace_->add_part(trace_->text(name), begin, end - begin);
+    }
   }
 
   static ordered_json to_json(const Ledger& ledger) {
@@ -303,6 +319,7 @@ class Reader {
   }
 
   const OcrOptions& options_;
+  Ref<Trace> trace_;
   Engine detector_;
   Engine recogniser_;
   Ref<Request> detect_request_;

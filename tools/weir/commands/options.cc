@@ -83,6 +83,13 @@ void add_json(CLI::App& command, bool& json) {
   command.add_flag("--json", json, "Print the result as JSON");
 }
 
+void add_trace(CLI::App& command, std::string& path) {
+  command
+      .add_option("--trace", path,
+                  "Write what happened when, on the host's threads and on the device, for ui.perfetto.dev")
+      ->option_text("FILE");
+}
+
 Result<Task> parse_task(std::string_view text) {
   if (text == "raw") return Task::kRaw;
   if (text == "classify") return Task::kClassify;
@@ -198,6 +205,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
         if (!value) throw CLI::ValidationError(value.error().message(), CLI::ExitCodes::ValidationError);
         options.strict = *value;
       });
+  add_trace(command, options.trace);
   command.add_flag("--all-steps", options.all_steps,
                    "Make the result of every step an output, for comparing");
   add_shapes(command, options.shapes);
@@ -215,6 +223,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
       ->option_text("N");
   command.add_flag("--profile", options.profile,
                    "Show the time of every step, and whether arithmetic, bandwidth or launching bounds it");
+  add_trace(command, options.trace);
   add_shapes(command, options.shapes);
   add_runner(command, options.runner);
   add_json(command, options.json);
@@ -228,6 +237,7 @@ void add_ocr_options(CLI::App& command, OcrOptions& options) {
   command.add_option("images", options.images, "Photos (.png, .jpg)")->required();
   command.add_option("--output", options.output, "Folder for the photos with the text drawn in")
       ->option_text("DIR");
+  add_trace(command, options.trace);
   add_runner(command, options.runner);
   add_json(command, options.json);
 }

@@ -87,6 +87,7 @@ struct RunOptions {
   std::string output;  // folder; empty: nothing is written
   Policy policy = Policy::kCpuOnly;
   Strictness strict = Strictness::kNone;
+  std::string trace;  // file to write; empty: none
   ShapeOptions shapes;
   RunnerOptions runner;
   bool json = false;
@@ -97,6 +98,7 @@ struct BenchOptions {
   double seconds = 3;
   int64_t runs = 0;  // 0: as many as fit in `seconds`
   bool profile = false;
+  std::string trace;  // file to write; empty: none
   ShapeOptions shapes;
   RunnerOptions runner;
   bool json = false;
@@ -107,6 +109,7 @@ struct OcrOptions {
   std::string recogniser;
   std::vector<std::string> images;
   std::string output;  // folder; empty: nothing is written
+  std::string trace;   // file to write; empty: none
   RunnerOptions runner;
   bool json = false;
 };

@@ -30,10 +30,10 @@ TEST(Options, OfRun) {
   RunOptions options;
   EXPECT_EQ(
       parse(add_run_options, options,
-            {"--input", "a=x.npy",  "model.onnx",  "--input",   "y.png",    "--mean",   "1,2,3",   "--scale",
-             "1/128",   "--random", "7",           "--task",    "classify", "--labels", "l.txt",   "--output",
-             "out",     "--policy", "cpu_only",    "--threads", "2",        "--strict", "--shape", "a=1x3",
-             "--dim",   "n=1..4",   "--shape=b=2", "--top",     "3",        "--json"}),
+            {"--input", "a=x.npy",  "model.onnx", "--input", "y.png",       "--mean",    "1,2,3", "--scale",
+             "1/128",   "--random", "7",          "--task",  "classify",    "--labels",  "l.txt", "--output",
+             "out",     "--policy", "cpu_only",   "--trace", "t.json",      "--threads", "2",     "--strict",
+             "--shape", "a=1x3",    "--dim",      "n=1..4",  "--shape=b=2", "--top",     "3",     "--json"}),
       "");
   EXPECT_EQ(options.model, "model.onnx");
   ASSERT_EQ(options.inputs.size(), 2u);
@@ -46,6 +46,7 @@ TEST(Options, OfRun) {
   EXPECT_EQ(options.labels, "l.txt");
   EXPECT_EQ(options.top, 3);
   EXPECT_EQ(options.output, "out");
+  EXPECT_EQ(options.trace, "t.json");
   EXPECT_EQ(options.runner.threads, 2);
   EXPECT_EQ(options.strict, Strictness::kCosts);
   ASSERT_EQ(options.shapes.shapes.size(), 2u);

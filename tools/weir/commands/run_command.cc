@@ -28,14 +28,25 @@ class Runner {
   explicit Runner(const RunOptions& options) : options_(options) {}
 
   Result<void> run() {
+    trace_ = make_trace(options_.trace);
+    return write_trace(trace_, options_.trace, run_model());
+  }
+
+ private:
+  Result<void> run_model() {
+    const TraceSpan span(trace_.get(), "weir run");
     EngineOptions engine;
+    engine.trace = trace_;
     engine.model = options_.model;
     engine.shapes = options_.shapes;
     engine.runner = options_.runner;
     engine.materialize_steps = options_.all_steps;
     WEIR_ASSIGN(engine_, open_engine(engine));
-    WEIR_ASSIGN(request_, engine_.session->create_request({}));
-    WEIR_TRY(read_inputs());
+    WEIR_ASSIGN(request_, engine_.session->create_request({.trace = trace_}));
+    {
+      const TraceSpan reading(trace_.get(), "read inputs");
+      WEIR_TRY(read_inputs());
+    }
     std::vector<std::vector<int64_t>> shapes;
     for (const Array& input : inputs_) {
       shapes.push_back(input.shape);
@@ -48,10 +59,10 @@ class Runner {
     add_program_notices();
     WEIR_TRY(check_strict());
     WEIR_TRY(request_->run());
+    const TraceSpan reporting(trace_.get(), "report");
     return report();
   }
 
- private:
   const Program& program() const { return engine_.session->program(); }
 
   // The file or random numbers for each input, in the program's order.
@@ -286,6 +297,7 @@ class Runner {
   }
 
   const RunOptions& options_;
+  Ref<Trace> trace_;
   Engine engine_;
   Ref<Request> request_;
   std::vector<Array> inputs_;
