@@ -12,6 +12,7 @@ import sys
 
 # The files that the C++ blocks of a document are taken from.
 QUOTED = {
+    "docs/requests.md": ["examples/inputs.cpp", "examples/pipeline.cpp"],
     "docs/add-a-backend.md": ["tests/serial_device/serial_device.cc", "tests/conformance/backends.cc"],
 }
 

@@ -34,9 +34,9 @@ WEIR_API WEIR_MUST_USE weir_status* weir_request_create(weir_session* session,
                                                         const weir_request_options* options,
                                                         weir_request** request);
 WEIR_API weir_request* weir_request_retain(weir_request* request);
-// The last release cancels a run under way and waits for its end, so that bound memory is not touched any
-// more when it returns. In a completion handler it does not wait: the run ends behind the scenes, and bound
-// memory lives until its own handler has been called.
+// The last release cancels a run under way and waits for its end and its handler's, so that neither bound
+// memory nor what the handler uses is touched any more when it returns. In a completion handler it does not
+// wait: the run ends behind the scenes, and both live until the run's own handler has been called.
 WEIR_API void weir_request_release(weir_request* request);
 
 typedef int32_t weir_request_state;

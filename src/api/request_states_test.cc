@@ -304,6 +304,26 @@ TEST_P(RequestStates, AreReleasedInEveryState) {
   }
 }
 
+TEST_P(RequestStates, AreReleasedWhenTheirHandlersHaveReturned) {
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> left{0};
+    weir::Request request = in_state("idle");
+    ASSERT_EQ(request.start(
+                  {}, {},
+                  [](void* user, const weir_status*) {
+                    std::this_thread::sleep_for(milliseconds(1));
+                    ++*static_cast<std::atomic<int>*>(user);
+                  },
+                  &left),
+              WEIR_QUEUED);
+    if (round % 2 == 0) {
+      (void)code_of([&] { request.wait(); });  // the handler may still be to come
+    }
+    request = weir::Request();
+    EXPECT_EQ(left, 1);
+  }
+}
+
 TEST_P(RequestStates, CompletionWinsARaceWithCancelling) {
   const weir::Request request = in_state("idle");
   int completions = 0;

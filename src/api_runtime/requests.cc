@@ -30,7 +30,7 @@ weir_request::~weir_request() {
   request->cancel();
   // What is in flight holds on to the request. In a handler this thread may be the one that its end needs.
   if (!weir::in_completion_handler()) {
-    (void)request->wait();
+    request->settle();
   }
 }
 

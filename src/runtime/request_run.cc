@@ -79,6 +79,7 @@ CompletionHandler Request::conclude(const Result<void>& result) {
     error_ = copy_of(result.error());
   }
   in_flight_ = false;
+  handlers_ += on_complete_ ? 1 : 0;
   completion_.notify_all();
   return on_complete_;
 }
@@ -131,7 +132,15 @@ void Request::completed(void* user, const Status* status) {
   if (const CompletionHandler handler = self->conclude(result)) {
     const TraceSpan span(self->trace(), self->text(&RequestTrace::handler));
     handler.call(result ? nullptr : &result.error());
+    const std::lock_guard lock(self->completion_mutex_);
+    --self->handlers_;
+    self->completion_.notify_all();
   }
+}
+
+void Request::settle() {
+  std::unique_lock lock(completion_mutex_);
+  completion_.wait(lock, [&] { return !in_flight_ && handlers_ == 0; });
 }
 
 Result<SubmitAnswer> Request::start(std::span<const EventPoint> waits, std::span<const EventPoint> signals,

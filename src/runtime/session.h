@@ -232,6 +232,8 @@ class Request : public RefCounted {
   // Ends a run that waits for events, and stops one that is under way before its next step. Without one it
   // does nothing, and one that has completed stays so.
   void cancel();
+  // Until no run is under way and no handler of it is being called; not in a handler.
+  void settle();
 
   // Lines of this request and its session as planned, and as counted by what allocates. Buffers keep the size
   // of the largest shape that was prepared; recordings and prepared constants add up over the cached shapes.
@@ -354,6 +356,7 @@ class Request : public RefCounted {
   bool queued_ = false;            // the run in flight went through the queue, or will
   uint64_t ended_ = 0;             // of active_ when the run in flight was submitted
   CompletionHandler on_complete_;  // of the run in flight
+  int32_t handlers_ = 0;           // of this request that are being called
   RequestState outcome_ = RequestState::kUnprepared;  // while none is in flight
   std::optional<Status> error_;                       // where the outcome is failed or cancelled
 };
