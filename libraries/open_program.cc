@@ -28,6 +28,13 @@ weir::Result<weir::api::OpenedProgram> open_program(const std::string& path,
                       "compile the model again.",
                       path);
   }
+  if (!choice.states.empty()) {
+    return weir::fail(
+        weir::StatusCode::kInvalidArgument,
+        "Program '{}' is compiled already, and its states cannot be chosen any more; compile the "
+        "model again with --state {}={}.",
+        path, choice.states.front().first, choice.states.front().second);
+  }
   weir::api::OpenedProgram opened;
   WEIR_ASSIGN(opened.loaded, weir::read_program(path), "while loading '{}'", path);
   return opened;

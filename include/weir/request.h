@@ -52,7 +52,8 @@ enum {
 WEIR_API weir_request_state weir_request_get_state(const weir_request* request);
 
 // Makes the request ready for inputs of these shapes, one an input in the session's order. A shape that was
-// prepared before is found again. Contents of inputs and outputs are undefined afterwards. An error while a
+// prepared before is found again. Contents of inputs and outputs are undefined afterwards; a state is zero
+// where its extents have changed, and what it was where they have not. An error while a
 // run is under way or a lease is held ("busy"), and where a tensor is bound that does not fit.
 WEIR_API WEIR_MUST_USE weir_status* weir_request_prepare(weir_request* request, const weir_shape* shapes,
                                                          int32_t count);
@@ -178,6 +179,18 @@ WEIR_API WEIR_MUST_USE weir_status* weir_request_wait(weir_request* request, int
 // Ends a run that waits for events, and stops one under way before its next command; a run that is complete
 // stays so. Without one it does nothing, and neither does a second time.
 WEIR_API void weir_request_cancel(weir_request* request);
+
+// Makes every state of the request zero. An error before a shape is prepared, and while a run is under way
+// ("busy"), as are the next two. Allocates nothing where host and device share memory.
+WEIR_API WEIR_MUST_USE weir_status* weir_request_reset_state(weir_request* request);
+// Writes the states of the prepared shape to `data`, which has room for `room` bytes. `*bytes` becomes what
+// it takes; with `data` NULL that is all that happens.
+WEIR_API WEIR_MUST_USE weir_status* weir_request_save_state(weir_request* request, void* data, int64_t room,
+                                                            int64_t* bytes);
+// Takes back what weir_request_save_state wrote, all `bytes` of it, in this request or another of the same
+// states, types and extents; anything else is an error, and the state stays as it was.
+WEIR_API WEIR_MUST_USE weir_status* weir_request_restore_state(weir_request* request, const void* data,
+                                                               int64_t bytes);
 
 // The lines of request and session as planned, and as counted by what allocates. Memory keeps the size of the
 // largest shape that was prepared.

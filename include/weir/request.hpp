@@ -45,6 +45,14 @@ struct Port {
   Shape shape;  // −1: open
 };
 
+// What is kept from run to run.
+struct State {
+  std::string name;
+  std::string output;  // that it is fed from
+  weir_element_type type = WEIR_FLOAT32;
+  Shape shape;  // −1: open
+};
+
 namespace detail {
 
 inline std::vector<weir_shape> shapes(const std::vector<Shape>& from) {
@@ -173,6 +181,19 @@ class Request : public detail::Handle<weir_request, weir_request_retain, weir_re
     return done;
   }
   void cancel() const { weir_request_cancel(get()); }
+
+  // Zero again.
+  void reset_state() const { check(weir_request_reset_state(get())); }
+  std::vector<unsigned char> save_state() const {
+    int64_t bytes = 0;
+    check(weir_request_save_state(get(), nullptr, 0, &bytes));
+    std::vector<unsigned char> saved(static_cast<size_t>(bytes));
+    check(weir_request_save_state(get(), saved.data(), bytes, &bytes));
+    return saved;
+  }
+  void restore_state(const std::vector<unsigned char>& saved) const {
+    check(weir_request_restore_state(get(), saved.data(), static_cast<int64_t>(saved.size())));
+  }
 
   weir_ledger planned() const {
     weir_ledger ledger = WEIR_INIT(weir_ledger);

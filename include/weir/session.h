@@ -62,6 +62,12 @@ typedef struct weir_shape_choice {
   int32_t rank;
 } weir_shape_choice;
 
+// An input that the program keeps from run to run, and the output that it is fed from: the model's names.
+typedef struct weir_state_choice {
+  const char* input;
+  const char* output;
+} weir_state_choice;
+
 typedef struct weir_session_options {
   size_t struct_size;
   const char* name;  // for messages; NULL: the program's
@@ -77,6 +83,10 @@ typedef struct weir_session_options {
   int32_t participants;      // among how many a step is split; 0: the device's
   const char* isa;           // "sse4", "avx2", "avx512": none better is used; NULL: the best there is
   weir_strictness strict;    // of the session and its requests
+  // For model files: what is state, and neither input nor output of the session. Zero in a new request; after
+  // a run that has completed it is what the run left, after one that failed or was cancelled what it was.
+  const weir_state_choice* states;
+  int32_t state_count;
 } weir_session_options;
 
 // Opens a model file (compiled now, or found in the cache) or a program file (*.weir). A library without the
@@ -105,6 +115,7 @@ typedef struct weir_session_info {
   int64_t load_ns;  // all of opening, compiling included
   int64_t import_ns;
   int64_t compile_ns;
+  int32_t state_count;
 } weir_session_info;
 
 // Fills in as much as `info->struct_size` has room for.
@@ -124,6 +135,20 @@ WEIR_API WEIR_MUST_USE weir_status* weir_session_get_input(const weir_session* s
                                                            weir_port* port);
 WEIR_API WEIR_MUST_USE weir_status* weir_session_get_output(const weir_session* session, int32_t index,
                                                             weir_port* port);
+
+// A state as the program declares it.
+typedef struct weir_state {
+  size_t struct_size;
+  const char* name;    // these live as long as the session
+  const char* output;  // that it is fed from
+  weir_element_type type;
+  int32_t rank;
+  int64_t shape[WEIR_MAX_RANK];  // −1: open
+} weir_state;
+
+WEIR_API WEIR_MUST_USE weir_status* weir_session_get_state(const weir_session* session, int32_t index,
+                                                           weir_state* state);
+
 // Positions by name; −1 where there is none.
 WEIR_API int32_t weir_session_find_input(const weir_session* session, const char* name);
 WEIR_API int32_t weir_session_find_output(const weir_session* session, const char* name);

@@ -26,6 +26,12 @@ struct ShapeChoice {
   Shape shape;
 };
 
+// An input that is kept from run to run, and the output that it is fed from.
+struct StateChoice {
+  std::string input;
+  std::string output;
+};
+
 struct SessionOptions {
   std::string name;
   std::vector<DimChoice> dims;
@@ -36,6 +42,7 @@ struct SessionOptions {
   int32_t participants = 0;
   std::string isa;
   weir_strictness strict = WEIR_STRICT_NONE;
+  std::vector<StateChoice> states;
 };
 
 class Session : public detail::Handle<weir_session, weir_session_retain, weir_session_release> {
@@ -63,6 +70,11 @@ class Session : public detail::Handle<weir_session, weir_session_retain, weir_se
   }
   Port input(int32_t index) const { return port(weir_session_get_input, index); }
   Port output(int32_t index) const { return port(weir_session_get_output, index); }
+  State state(int32_t index) const {
+    weir_state c = WEIR_INIT(weir_state);
+    check(weir_session_get_state(get(), index, &c));
+    return {c.name, c.output, c.type, Shape(c.shape, c.shape + c.rank)};
+  }
   // −1 where there is none.
   int32_t find_input(const std::string& name) const { return weir_session_find_input(get(), name.c_str()); }
   int32_t find_output(const std::string& name) const { return weir_session_find_output(get(), name.c_str()); }
@@ -126,6 +138,12 @@ class Session : public detail::Handle<weir_session, weir_session_retain, weir_se
     c.participants = options.participants;
     c.isa = options.isa.c_str();
     c.strict = options.strict;
+    std::vector<weir_state_choice> states;
+    for (const StateChoice& state : options.states) {
+      states.push_back({state.input.c_str(), state.output.c_str()});
+    }
+    c.states = states.data();
+    c.state_count = static_cast<int32_t>(states.size());
     weir_session* session = nullptr;
     check(weir_session_open(runtime.get(), device.get(), path.c_str(), &c, &session));
     return session;

@@ -33,6 +33,11 @@ std::string options_text(const ModelOptions& options) {
   for (const std::string& name : options.import.shape_inputs) {
     text += " shape_input " + name;
   }
+  for (const StateChoice& state : options.compile.states) {
+    // Names may hold anything, so their lengths tell them apart.
+    text +=
+        fmt::format(" state {}:{}={}:{}", state.input.size(), state.input, state.output.size(), state.output);
+  }
   for (int64_t value : options.compile.typical) {
     text += fmt::format(" typical {}", value);
   }
@@ -121,6 +126,12 @@ Result<Model> open_model(const std::string& path, const ModelOptions& options) {
           "Program '{}' is compiled already, and its dimensions cannot be chosen any more; compile the model "
           "again.",
           path);
+    }
+    if (!options.compile.states.empty()) {
+      return fail(StatusCode::kInvalidArgument,
+                  "Program '{}' is compiled already, and its states cannot be chosen any more; compile the "
+                  "model again with --state {}={}.",
+                  path, options.compile.states.front().input, options.compile.states.front().output);
     }
     const TraceSpan part(options.trace, "read program");
     WEIR_ASSIGN(model.loaded, read_program(path), "while loading '{}'", path);

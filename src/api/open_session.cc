@@ -11,6 +11,9 @@ weir::Result<weir::api::OpenedProgram> open_program(const std::string& path,
   weir::ModelOptions options;
   options.import.dims = choice.dims;
   options.import.shapes = choice.shapes;
+  for (const auto& [input, output] : choice.states) {
+    options.compile.states.push_back({input, output});
+  }
   options.use_cache = choice.use_cache;
   options.cache_folder = choice.cache_folder;
   WEIR_ASSIGN(weir::Model model, weir::open_model(path, options));

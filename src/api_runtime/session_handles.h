@@ -23,6 +23,11 @@ struct weir_session : public weir::RefCounted {
     std::vector<int64_t> shape;  // −1: open
   };
 
+  struct State {
+    Port port;
+    std::string output;
+  };
+
   weir::Ref<weir::Session> session;
   std::string path;
   std::string isa;
@@ -34,6 +39,7 @@ struct weir_session : public weir::RefCounted {
   int64_t compile_ns = 0;
   std::vector<Port> inputs;
   std::vector<Port> outputs;
+  std::vector<State> states;
   std::vector<Notice> notices;
 };
 

@@ -61,20 +61,38 @@ Result<SessionChoice> read_choice(const weir_session_options& options) {
     }
     choice.shapes.emplace_back(shape.input, std::move(ranges));
   }
+  if (options.state_count < 0 || (options.state_count > 0 && options.states == nullptr)) {
+    return fail(StatusCode::kInvalidArgument, "Session options count ({}) states and give none.",
+                options.state_count);
+  }
+  for (int32_t i = 0; i < options.state_count; ++i) {
+    const weir_state_choice& state = options.states[i];
+    if (state.input == nullptr || state.output == nullptr) {
+      return fail(StatusCode::kInvalidArgument,
+                  "State ({}) is input '{}' fed from output '{}', and both have a name.", i,
+                  text(state.input), text(state.output));
+    }
+    choice.states.emplace_back(state.input, state.output);
+  }
   return choice;
+}
+
+weir_session::Port port_of(const Program& program, const std::string& name, int32_t position) {
+  const ProgramTensor& tensor = program.tensors[static_cast<size_t>(position)];
+  weir_session::Port port;
+  port.name = name;
+  port.type = tensor.element_type;
+  for (const int32_t axis : tensor.shape) {
+    const DimTableEntry& entry = program.dims[static_cast<size_t>(axis)];
+    port.shape.push_back(entry.op == DimOp::kConstant ? entry.value : -1);
+  }
+  return port;
 }
 
 std::vector<weir_session::Port> ports_of(const Program& program, std::span<const ProgramPort> from) {
   std::vector<weir_session::Port> ports;
   for (const ProgramPort& port : from) {
-    const ProgramTensor& tensor = program.tensors[static_cast<size_t>(port.tensor)];
-    weir_session::Port& own = ports.emplace_back();
-    own.name = port.name;
-    own.type = tensor.element_type;
-    for (const int32_t position : tensor.shape) {
-      const DimTableEntry& entry = program.dims[static_cast<size_t>(position)];
-      own.shape.push_back(entry.op == DimOp::kConstant ? entry.value : -1);
-    }
+    ports.push_back(port_of(program, port.name, port.tensor));
   }
   return ports;
 }
@@ -152,6 +170,9 @@ Result<Ref<weir_session>> open(Ref<Device> device, const char* path, const weir_
   session->compile_ns = opened.compile_ns;
   session->inputs = ports_of(session->session->program(), session->session->program().inputs);
   session->outputs = ports_of(session->session->program(), session->session->program().outputs);
+  for (const ProgramState& state : session->session->program().states) {
+    session->states.push_back({port_of(session->session->program(), state.name, state.before), state.output});
+  }
   add_notices(*session, choice.use_cache);
   WEIR_TRY(check_strict(*session, options.strict));
   session->load_ns = steady_now_ns() - begin;

@@ -16,7 +16,8 @@ namespace weir::api {
 struct SessionChoice {
   std::vector<std::pair<std::string, Range>> dims;
   std::vector<std::pair<std::string, std::vector<std::optional<Range>>>> shapes;
-  std::string cache_folder;  // empty: the default
+  std::vector<std::pair<std::string, std::string>> states;  // input, output
+  std::string cache_folder;                                 // empty: the default
   bool use_cache = true;
 };
 

@@ -41,6 +41,28 @@ void write_ports(JsonText& json, std::string_view key, std::span<const weir_sess
   });
 }
 
+void write_states(JsonText& json, std::span<const weir_session::State> states, const ProgramReport* report) {
+  json.key("states").array([&] {
+    for (size_t i = 0; i < states.size(); ++i) {
+      json.object([&] {
+        json.key("name").value(states[i].port.name);
+        json.key("output").value(states[i].output);
+        json.key("type").value(weir::to_string(states[i].port.type));
+        json.key("shape").array([&] {
+          for (const int64_t extent : states[i].port.shape) {
+            json.value(extent);
+          }
+        });
+        if (report != nullptr) {
+          json.key("bytes").value(report->states[i].bytes);
+          json.key("before").value(report->states[i].before);
+          json.key("after").value(report->states[i].after);
+        }
+      });
+    }
+  });
+}
+
 void write_planned(JsonText& json, const Ledger& ledger, const ProgramReport& report) {
   json.key("planned").object([&] {
     json.key("constants").value(ledger.constants);
@@ -143,6 +165,7 @@ Result<std::string> report_json(const weir_session& session, const weir_shape* s
     json.key("file_bytes").value(own.file_bytes());
     write_ports(json, "inputs", session.inputs);
     write_ports(json, "outputs", session.outputs);
+    write_states(json, session.states, of_shape);
     if (planned) {
       write_planned(json, ledger, report);
     } else {

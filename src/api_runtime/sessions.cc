@@ -74,6 +74,7 @@ weir_status* weir_session_get_info(const weir_session* session, weir_session_inf
   own.load_ns = session->load_ns;
   own.import_ns = session->import_ns;
   own.compile_ns = session->compile_ns;
+  own.state_count = static_cast<int32_t>(session->states.size());
   write_struct(own, info);
   return nullptr;
 } catch (...) {

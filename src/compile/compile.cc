@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "compile/declare_states.h"
 #include "compile/emit.h"
 #include "compile/lower.h"
 #include "compile/pass.h"
@@ -89,6 +90,7 @@ std::vector<std::string_view> pass_names() {
 }
 
 Result<Compiled> compile(Graph graph, const CompileOptions& options) {
+  WEIR_TRY(declare_states(graph, options.states), "while declaring the states of model '{}'", graph.name);
   PassContext context{&options};
   int64_t unfused = -1;
   for (const Pass& pass : kPasses) {

@@ -23,7 +23,15 @@
 
 namespace weir {
 
+// An input that becomes a state, and the output that feeds it.
+struct StateChoice {
+  std::string input;
+  std::string output;
+};
+
 struct CompileOptions {
+  // These inputs and outputs are none of the program's: it keeps them from run to run, zero at first.
+  std::vector<StateChoice> states;
   // Off: every node becomes a step of its own. For comparing step by step.
   bool fuse = true;
   // Every step's result becomes an output of the program, under the model's name for it. For comparing step

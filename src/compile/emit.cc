@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "compile/declare_states.h"
 #include "runtime/concrete.h"
 
 namespace weir {
@@ -27,10 +28,12 @@ class Emitter {
     program_.target = "x86-64";
     program_.metadata = graph.metadata;
     for (const auto& symbol : graph.symbols.symbols()) {
-      program_.symbols.push_back({symbol->name, symbol->range, symbol->source});
+      program_.symbols.push_back({symbol->name, symbol->range, program_source(graph, *symbol)});
     }
+    program_.states.resize(graph.states.size());
     for (size_t i = 0; i < graph.inputs().size(); ++i) {
-      add_port(program_.inputs, graph.value(graph.inputs()[i]).name, input_view(static_cast<int32_t>(i)));
+      const PortPlace place = input_place(graph, static_cast<int32_t>(i));
+      add_port(place, graph.value(graph.inputs()[i]).name, input_view(place));
     }
     for (const LoweredStep& step : lowered_.prepare_steps) {
       program_.prepare_steps.push_back(add_step(step));
@@ -39,7 +42,7 @@ class Emitter {
       program_.steps.push_back(add_step(step));
     }
     for (size_t i = 0; i < graph.outputs().size(); ++i) {
-      add_port(program_.outputs, graph.outputs()[i].name, lowered_.outputs[i]);
+      add_port(output_place(graph, static_cast<int32_t>(i)), graph.outputs()[i].name, lowered_.outputs[i]);
     }
     for (const Constraint& constraint : graph.constraints) {
       program_.constraints.push_back(
@@ -57,18 +60,27 @@ class Emitter {
   }
 
  private:
-  int32_t input_view(int32_t index) const {
+  int32_t input_view(const PortPlace& place) const {
     for (size_t i = 0; i < lowered_.views.size(); ++i) {
       const LoweredStorage& storage = lowered_.storages[static_cast<size_t>(lowered_.views[i].storage)];
-      if (storage.kind == StorageKind::kInput && storage.index == index) {
-        return static_cast<int32_t>(i);  // the first view of an input's storage is the input itself
+      if (storage.kind == place.kind && storage.index == place.index) {
+        return static_cast<int32_t>(i);  // the first view of such a storage is the input itself
       }
     }
     return -1;
   }
 
-  void add_port(std::vector<ProgramPort>& ports, const std::string& name, int32_t view) {
-    ports.push_back({name, add_tensor(view)});
+  void add_port(const PortPlace& place, const std::string& name, int32_t view) {
+    const int32_t tensor = add_tensor(view);
+    if (place.kind == StorageKind::kInput) {
+      program_.inputs.push_back({name, tensor});
+    } else if (place.kind == StorageKind::kOutput) {
+      program_.outputs.push_back({name, tensor});
+    } else {
+      ProgramState& state = program_.states[static_cast<size_t>(place.index / 2)];
+      (place.index % 2 == 0 ? state.name : state.output) = name;
+      (place.index % 2 == 0 ? state.before : state.after) = tensor;
+    }
   }
 
   int32_t add_storage(int32_t index) {

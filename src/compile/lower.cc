@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compile/declare_states.h"
 #include "compile/lowering.h"
 
 namespace weir {
@@ -135,9 +136,9 @@ int32_t Lowering::add_tensor(std::string_view name, const TensorType& type, std:
 void Lowering::add_inputs_and_constants() {
   for (size_t i = 0; i < graph_.inputs().size(); ++i) {
     const Value& value = graph_.value(graph_.inputs()[i]);
+    const PortPlace place = input_place(graph_, static_cast<int32_t>(i));
     view_of_[static_cast<size_t>(graph_.inputs()[i])] =
-        add_tensor(value.name, value.type, row_major_order(value.type.rank()), StorageKind::kInput,
-                   static_cast<int32_t>(i));
+        add_tensor(value.name, value.type, row_major_order(value.type.rank()), place.kind, place.index);
   }
   for (ValueId id = 0; id < graph_.value_count(); ++id) {
     const Value& value = graph_.value(id);
@@ -394,19 +395,20 @@ Result<void> Lowering::finish_outputs() {
     const bool whole = holder.kind == StorageKind::kActivation && found.offset.is_constant(0) &&
                        has_strides(found.shape, found.strides, dense_strides(found.shape)) &&
                        byte_count(found.type, found.shape) == holder.bytes;
+    const PortPlace place = output_place(graph_, static_cast<int32_t>(i));
     int32_t result = source;
     if (whole) {
-      holder.kind = StorageKind::kOutput;
-      holder.index = static_cast<int32_t>(i);
+      holder.kind = place.kind;
+      holder.index = place.index;
       LoweredView exact = found;
       exact.strides = dense_strides(found.shape);
       result = add_view(std::move(exact));
     } else {
       result = add_tensor(output.name, {found.type, found.shape, {}},
-                          row_major_order(static_cast<int>(found.shape.size())), StorageKind::kOutput,
-                          static_cast<int32_t>(i));
+                          row_major_order(static_cast<int>(found.shape.size())), place.kind, place.index);
       WEIR_TRY(add_copy(source, result, false, output.name,
-                        fmt::format("output '{}' {}", output.name, why_output_copied(holder.kind))));
+                        fmt::format("{} '{}' {}", place.kind == StorageKind::kState ? "state" : "output",
+                                    output.name, why_output_copied(holder))));
     }
     lowered_.outputs.push_back(result);
   }

@@ -19,7 +19,7 @@ struct LoweredStorage {
   Dim bytes;
   int32_t first_step = -1;
   int32_t last_step = -1;
-  int32_t index = -1;           // input or output number
+  int32_t index = -1;           // as Storage::index
   ValueId constant = kNoValue;  // kConstant: whose bytes
   std::string pack_id;          // kConstant, packed
   PackRequest pack;             // kConstant, packed

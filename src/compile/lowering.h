@@ -147,8 +147,8 @@ class Lowering {
 
   Result<void> finish_outputs();
 
-  static std::string_view why_output_copied(StorageKind kind) {
-    switch (kind) {
+  static std::string_view why_output_copied(const LoweredStorage& holder) {
+    switch (holder.kind) {
       case StorageKind::kInput:
         return "is a view of an input";
       case StorageKind::kConstant:
@@ -156,6 +156,8 @@ class Lowering {
         return "is a constant";
       case StorageKind::kOutput:
         return "shares its elements with another output";
+      case StorageKind::kState:
+        return holder.index % 2 == 0 ? "is a view of a state" : "shares its elements with a state";
       default:
         return "is computed in another layout";
     }

@@ -87,6 +87,12 @@ struct NewValue {
   TensorType type;
 };
 
+// An input that is fed from an output, run after run. Positions among inputs and outputs.
+struct GraphState {
+  int32_t input = -1;
+  int32_t output = -1;
+};
+
 class Graph {
  public:
   Graph() = default;
@@ -100,6 +106,7 @@ class Graph {
   bool reads_other_files = false;
   SymbolTable symbols;
   std::vector<Constraint> constraints;
+  std::vector<GraphState> states;
 
   ValueId add_input(std::string_view value_name, TensorType type);
   ValueId add_constant(std::string_view value_name, TensorType type, Constant constant);

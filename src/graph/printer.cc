@@ -101,6 +101,10 @@ std::string to_string(const Graph& graph) {
     }
     text += "\n";
   }
+  for (const GraphState& state : graph.states) {
+    text += fmt::format("state {} = {}\n", graph.value(graph.inputs()[static_cast<size_t>(state.input)]).name,
+                        graph.outputs()[static_cast<size_t>(state.output)].name);
+  }
   for (const auto& symbol : graph.symbols.symbols()) {
     text += fmt::format("where {} in {}..{}\n", symbol->name, symbol->range.min, symbol->range.max);
   }

@@ -47,6 +47,9 @@ int64_t heap(const ProgramNotice& notice) {
 int64_t heap(const ProgramPort& port) {
   return heap(port.name);
 }
+int64_t heap(const ProgramState& state) {
+  return heap_of(state.name, state.output);
+}
 
 template <typename T>
 int64_t heap(const std::vector<T>& elements) {
@@ -69,7 +72,7 @@ int64_t heap_of(const Members&... members) {
 int64_t heap_bytes(const Program& program) {
   return heap_of(program.name, program.target, program.metadata, program.symbols, program.dims,
                  program.constraints, program.storages, program.tensors, program.prepare_steps, program.steps,
-                 program.inputs, program.outputs, program.notices, program.placement_order);
+                 program.inputs, program.outputs, program.states, program.notices, program.placement_order);
 }
 
 }  // namespace weir

@@ -56,10 +56,14 @@ class Encoder {
       return fbs::CreateNotice(builder_, static_cast<uint8_t>(n.kind), what, string(n.reason), n.bytes);
     });
     const auto order = numbers(p.placement_order);
+    const auto states = tables<fbs::State>(p.states, [&](const ProgramState& s) {
+      const auto input = string(s.name);
+      return fbs::CreateState(builder_, input, string(s.output), s.before, s.after);
+    });
     builder_.Finish(fbs::CreateProgram(builder_, name, target, metadata, symbols, dims, constraints, storages,
                                        tensors, prepare_steps, run_steps, inputs, outputs, notices, order,
                                        p.arena_bytes, p.activation_bytes, p.unfused_bound_bytes,
-                                       p.constant_bytes, p.source_hash));
+                                       p.constant_bytes, p.source_hash, states));
     std::vector<std::byte> bytes(builder_.GetSize());
     std::memcpy(bytes.data(), builder_.GetBufferPointer(), bytes.size());
     return bytes;
@@ -180,6 +184,9 @@ class Decoder {
     out.unfused_bound_bytes = p.unfused_bound_bytes();
     out.constant_bytes = p.constant_bytes();
     out.source_hash = p.source_hash();
+    out.states = list(p.states(), [&](const fbs::State& s) {
+      return ProgramState{string(s.name()), string(s.output()), s.before(), s.after()};
+    });
     return out;
   }
 

@@ -34,7 +34,7 @@ enum class StorageKind : uint8_t {
   kWorkspace = 3,   // in the arena; lives for one step
   kInput = 4,       // a buffer of its own, or the caller's
   kOutput = 5,      // likewise
-  kState = 6,       // kept from run to run
+  kState = 6,       // kept from run to run, see ProgramState
 };
 std::string_view to_string(StorageKind kind);
 
@@ -65,7 +65,9 @@ struct Storage {
   // kConstant: byte offset in the constants section. kActivation and kWorkspace of a static program: byte
   // offset in the arena. Otherwise −1.
   int64_t offset = -1;
-  int32_t index = -1;  // kInput, kOutput, kState: which
+  // kInput, kOutput: which. kState: 2·i where it holds state i as a run begins, 2·i + 1 where it takes what
+  // the run leaves.
+  int32_t index = -1;
   // kConstant: what names the layout of packed bytes, "" where they are plain.
   std::string pack_id;
   // kConstant: XXH3-64 of the bytes, checked on request.
@@ -128,6 +130,17 @@ struct ProgramPort {  // an input or an output
   friend bool operator==(const ProgramPort&, const ProgramPort&) = default;
 };
 
+// What a request keeps from run to run. Steps read `before` and write `after`, dense tensors of one type and
+// shape in storages of their own; when a run has completed the two change places, and when it failed or was
+// cancelled they do not, so a state is always that of the last completed run.
+struct ProgramState {
+  std::string name;    // of the model's input
+  std::string output;  // of the model's output that it is fed from
+  int32_t before = -1;
+  int32_t after = -1;
+  friend bool operator==(const ProgramState&, const ProgramState&) = default;
+};
+
 struct Program {
   std::string name;
   std::string target;  // "x86-64"
@@ -141,6 +154,7 @@ struct Program {
   std::vector<Step> steps;
   std::vector<ProgramPort> inputs;
   std::vector<ProgramPort> outputs;
+  std::vector<ProgramState> states;
   std::vector<ProgramNotice> notices;
   // Activation and workspace storages in the order in which a first-fit pass places them well.
   std::vector<int32_t> placement_order;
@@ -162,9 +176,10 @@ struct Program {
 // anything else looks at it.
 Result<void> verify(const Program& program);
 
-// What depends on the shape: no extent or size is negative, every tensor lies inside its storage, and no step
-// writes an element twice. `dims` are the values of the program's dims. Whoever prepares a request of a
-// dynamic program calls it with the numbers of the shape. Allocates for errors only. The program is verified.
+// What depends on the shape: no extent or size is negative, every tensor lies inside its storage, states are
+// dense, and no step writes an element twice. `dims` are the values of the program's dims. Whoever prepares a
+// request of a dynamic program calls it with the numbers of the shape. Allocates for errors only. The program
+// is verified.
 Result<void> verify_shape(const Program& program, std::span<const int64_t> dims);
 
 // The values of the program's dims for one value a symbol: what preparing a shape begins with. Symbols

@@ -179,7 +179,7 @@ Result<void> write(Program& program, std::span<const ConstantBlock> blocks, Sink
   std::vector<std::byte> header(static_cast<size_t>(kHeaderBytes + kSectionBytes * std::ssize(sections)));
   std::memcpy(header.data(), kMagic.data(), kMagic.size());
   put<uint32_t>(header, 8, kProgramVersion);
-  put<uint32_t>(header, 12, kOldestProgramReader);
+  put<uint32_t>(header, 12, program.states.empty() ? kOldestProgramReader : kOldestReaderOfStates);
   put<int64_t>(header, 16, end);
   put<uint32_t>(header, 24, static_cast<uint32_t>(sections.size()));
   put<uint64_t>(header, 32, hash64(metadata));

@@ -36,8 +36,9 @@
 
 namespace weir {
 
-inline constexpr uint32_t kProgramVersion = 1;
+inline constexpr uint32_t kProgramVersion = 2;  // 2: states
 inline constexpr uint32_t kOldestProgramReader = 1;
+inline constexpr uint32_t kOldestReaderOfStates = 2;
 
 // Fills the bytes of one constant block; called once, in order of the offsets.
 struct ConstantBlock {

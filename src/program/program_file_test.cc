@@ -125,7 +125,7 @@ TEST_F(ProgramFileTest, LaysTheFileOutAsItSays) {
   const std::vector<std::byte> image = image_of(samples::static_program());
   EXPECT_EQ(std::memcmp(image.data(), "WEIRPROG", 8), 0);
   EXPECT_EQ(get<uint32_t>(image, 8), kProgramVersion);
-  EXPECT_EQ(get<uint32_t>(image, 12), kOldestProgramReader);
+  EXPECT_EQ(get<uint32_t>(image, 12), kOldestReaderOfStates);
   EXPECT_EQ(get<uint64_t>(image, 16), image.size());
   EXPECT_EQ(get<uint32_t>(image, 24), 2u);
   EXPECT_EQ(get<uint32_t>(image, 40), 2u);  // constants
@@ -271,7 +271,7 @@ TEST_F(ProgramFileTest, SaysWhatIsWrongWithTheHeader) {
   EXPECT_EQ(error_of({}), "The file has (0) bytes, and the header of a program file takes (40).");
   EXPECT_EQ(with(0, 'X'), "The file does not begin with 'WEIRPROG': it is not a program file.");
   EXPECT_THAT(with(12, uint32_t{0}), HasSubstr("oldest reader (0)"));
-  EXPECT_THAT(with(12, uint32_t{2}), HasSubstr("version (1) and oldest reader (2)"));
+  EXPECT_THAT(with(12, uint32_t{3}), HasSubstr("version (2) and oldest reader (3)"));
   EXPECT_THAT(with(16, int64_t{5}), HasSubstr("states (5): it is truncated or damaged"));
   EXPECT_THAT(with(24, uint32_t{0}), HasSubstr("states (0) sections"));
   EXPECT_THAT(with(24, uint32_t{17}), HasSubstr("states (17) sections"));
@@ -299,13 +299,13 @@ TEST_F(ProgramFileTest, SaysWhatIsWrongWithTheHeader) {
   std::vector<std::byte> newer = image;
   put<uint32_t>(newer, 8, 7);
   EXPECT_EQ(error_of(newer), "");
-  put<uint32_t>(newer, 12, 2);
+  put<uint32_t>(newer, 12, 3);
   const Result<LoadedProgram> refused = read_program(newer, nullptr);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(
       refused.error().message(),
-      "The file needs a reader of version (2), and this one has version (1): compile the model again, or use "
+      "The file needs a reader of version (3), and this one has version (2): compile the model again, or use "
       "a newer runtime.");
 }
 

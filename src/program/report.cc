@@ -34,6 +34,11 @@ class Reporter {
     for (const Step& step : p_.steps) {
       r_.steps.push_back(step_report(step));
     }
+    for (const ProgramState& state : p_.states) {
+      const int32_t before = tensor_line_[static_cast<size_t>(state.before)];
+      r_.states.push_back({state.name, state.output, r_.tensors[static_cast<size_t>(before)].bytes, before,
+                           tensor_line_[static_cast<size_t>(state.after)]});
+    }
     for (const ProgramNotice& notice : p_.notices) {
       r_.notices.push_back(
           {notice.kind, notice.what, notice.reason, notice.bytes < 0 ? -1 : dim(notice.bytes)});
@@ -167,13 +172,18 @@ class Reporter {
     return byte_size(tensor.element_type, elements);
   }
 
-  // The value that a storage is listed under: that of the input or output, else the one that spans the most,
-  // the first of those.
+  // The value that a storage is listed under: that of the input, output or state, else the one that spans the
+  // most, the first of those.
   std::vector<int32_t> owners() const {
     std::vector<int32_t> owner(p_.storages.size(), -1);
     for (const auto* ports : {&p_.inputs, &p_.outputs}) {
       for (const ProgramPort& port : *ports) {
         owner[static_cast<size_t>(p_.tensors[static_cast<size_t>(port.tensor)].storage)] = port.tensor;
+      }
+    }
+    for (const ProgramState& state : p_.states) {
+      for (const int32_t tensor : {state.before, state.after}) {
+        owner[static_cast<size_t>(p_.tensors[static_cast<size_t>(tensor)].storage)] = tensor;
       }
     }
     std::vector<int64_t> most(p_.storages.size(), -1);

@@ -41,6 +41,15 @@ struct StepReport {
   int64_t workspace_bytes = 0;
 };
 
+// A pair: what a run reads of it and what the run leaves.
+struct StateReport {
+  std::string name;
+  std::string output;
+  int64_t bytes = 0;   // of one of the two
+  int32_t before = 0;  // positions in `tensors`
+  int32_t after = 0;
+};
+
 struct NoticeReport {
   NoticeKind kind = NoticeKind::kInfo;
   std::string what;
@@ -53,7 +62,7 @@ struct KindTotals {      // bytes
   int64_t prepared = 0;  // these four: each storage rounded up to kStorageAlignment
   int64_t input = 0;
   int64_t output = 0;
-  int64_t state = 0;
+  int64_t state = 0;       // both tensors of every pair
   int64_t activation = 0;  // the peak of the activations alone
   int64_t workspace = 0;   // what the arena has beyond that
 };
@@ -64,6 +73,7 @@ struct ProgramReport {
   std::vector<TensorReport> tensors;  // by storage, in order of the program; each storage's own line first
   std::vector<StepReport> prepare_steps;
   std::vector<StepReport> steps;
+  std::vector<StateReport> states;
   std::vector<NoticeReport> notices;
   KindTotals totals;
   int64_t sum_bytes = 0;             // of all storages of the arena, as if none shared memory

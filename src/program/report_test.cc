@@ -48,10 +48,17 @@ TEST(Report, ListsAStaticProgram) {
   EXPECT_EQ(r->totals.prepared, 64);
   EXPECT_EQ(r->totals.input, 576);
   EXPECT_EQ(r->totals.output, 2304 + 2048);
-  EXPECT_EQ(r->totals.state, 64);
+  EXPECT_EQ(r->totals.state, 128);
+  ASSERT_EQ(r->states.size(), 1u);
+  EXPECT_EQ(r->states[0].name, "state");
+  EXPECT_EQ(r->states[0].output, "next");
+  EXPECT_EQ(r->states[0].bytes, 4);
+  EXPECT_EQ(r->tensors[static_cast<size_t>(r->states[0].before)].name, "state");
+  EXPECT_EQ(r->tensors[static_cast<size_t>(r->states[0].after)].name, "next");
+  EXPECT_EQ(r->tensors[static_cast<size_t>(r->states[0].after)].kind, StorageKind::kState);
   EXPECT_EQ(r->totals.activation, 2432);
   EXPECT_EQ(r->totals.workspace, 0);
-  ASSERT_EQ(r->tensors.size(), 13u);  // 11 storages and 2 further views
+  ASSERT_EQ(r->tensors.size(), 14u);  // 12 storages and 2 further views
 
   const TensorReport& a = line(*r, "a");
   EXPECT_EQ(a.kind, StorageKind::kActivation);

@@ -41,6 +41,7 @@ class ProgramVerifier {
     WEIR_TRY(tensors());
     WEIR_TRY(ports(p_.inputs, StorageKind::kInput));
     WEIR_TRY(ports(p_.outputs, StorageKind::kOutput));
+    WEIR_TRY(internal::verify_states(p_, values_));
     WEIR_TRY(symbols());
     WEIR_TRY(indices());
     if (p_.is_static()) {
@@ -77,6 +78,7 @@ class ProgramVerifier {
     WEIR_TRY(length("steps", p_.steps));
     WEIR_TRY(length("inputs", p_.inputs));
     WEIR_TRY(length("outputs", p_.outputs));
+    WEIR_TRY(length("states", p_.states));
     return length("notices", p_.notices);
   }
 
@@ -302,12 +304,12 @@ class ProgramVerifier {
     return {};
   }
 
-  // Inputs and outputs have one storage each, states are numbered from 0.
+  // Inputs and outputs have one storage each, states two.
   Result<void> indices() const {
     std::vector<char> seen[3];
     seen[0].resize(p_.inputs.size());
     seen[1].resize(p_.outputs.size());
-    seen[2].resize(static_cast<size_t>(std::ranges::count(p_.storages, StorageKind::kState, &Storage::kind)));
+    seen[2].resize(2 * p_.states.size());
     for (size_t i = 0; i < p_.storages.size(); ++i) {
       const Storage& storage = p_.storages[i];
       const int list = storage.kind == StorageKind::kInput    ? 0

@@ -175,6 +175,7 @@ Result<void> internal::verify_views(const Program& program, std::span<const int6
 
 Result<void> verify_shape(const Program& program, std::span<const int64_t> dims) {
   WEIR_TRY(internal::verify_views(program, dims));
+  WEIR_TRY(internal::verify_state_shapes(program, dims));
   for (const auto* steps : {&program.prepare_steps, &program.steps}) {
     for (size_t i = 0; i < steps->size(); ++i) {
       const Step& step = (*steps)[i];

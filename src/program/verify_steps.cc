@@ -144,8 +144,8 @@ class StepVerifier {
           "exist then.",
           position, tensor.name, to_string(kind));
     }
-    const bool made_by_steps =
-        kind == StorageKind::kActivation || kind == StorageKind::kPrepared || kind == StorageKind::kOutput;
+    const bool made_by_steps = kind == StorageKind::kActivation || kind == StorageKind::kPrepared ||
+                               kind == StorageKind::kOutput || takes_state(tensor.storage);
     if (made_by_steps && written_[static_cast<size_t>(tensor.storage)] == 0) {
       return refuse("The step reads tensor ({}) '{}', whose storage ({}) no step before it writes.", position,
                     tensor.name, tensor.storage);
@@ -168,7 +168,13 @@ class StepVerifier {
     const StorageKind kind = p_.storages[static_cast<size_t>(tensor.storage)].kind;
     const bool writable = prepare ? kind == StorageKind::kPrepared
                                   : kind == StorageKind::kActivation || kind == StorageKind::kOutput ||
-                                        kind == StorageKind::kState;
+                                        takes_state(tensor.storage);
+    if (kind == StorageKind::kState && !prepare && !writable) {
+      return refuse(
+          "The step writes tensor ({}) '{}', which holds a state as the run begins, and a run that fails "
+          "must leave that as it is.",
+          position, tensor.name);
+    }
     if (!writable) {
       return refuse("The step writes tensor ({}) '{}' of kind {}, which a {} may not write.", position,
                     tensor.name, to_string(kind), prepare ? "prepare step" : "step");
@@ -189,12 +195,26 @@ class StepVerifier {
     return {};
   }
 
+  // Whether the storage takes what a run leaves of a state.
+  bool takes_state(int32_t position) const {
+    const Storage& storage = p_.storages[static_cast<size_t>(position)];
+    return storage.kind == StorageKind::kState && storage.index % 2 == 1;
+  }
+
   Result<void> outputs_are_written() const {
     for (size_t i = 0; i < p_.outputs.size(); ++i) {
       const ProgramTensor& tensor = p_.tensors[static_cast<size_t>(p_.outputs[i].tensor)];
       const bool empty = known(p_.storages[static_cast<size_t>(tensor.storage)].bytes) == 0;
       if (!empty && written_[static_cast<size_t>(tensor.storage)] == 0) {
         return refuse("Output ({}) '{}' lies in storage ({}), which no step writes.", i, p_.outputs[i].name,
+                      tensor.storage);
+      }
+    }
+    for (size_t i = 0; i < p_.states.size(); ++i) {
+      const ProgramTensor& tensor = p_.tensors[static_cast<size_t>(p_.states[i].after)];
+      const bool empty = known(p_.storages[static_cast<size_t>(tensor.storage)].bytes) == 0;
+      if (!empty && written_[static_cast<size_t>(tensor.storage)] == 0) {
+        return refuse("State ({}) '{}' is fed from storage ({}), which no step writes.", i, p_.states[i].name,
                       tensor.storage);
       }
     }

@@ -26,6 +26,12 @@ inline std::optional<int64_t> known_dim(const Program& program, std::span<const 
 // The part of verify_shape that looks at storages and tensors, not at steps.
 Result<void> verify_views(const Program& program, std::span<const int64_t> dims);
 
+// The declarations of states: names, storages, types, and shapes as far as they are known without a shape.
+Result<void> verify_states(const Program& program, std::span<const int64_t> values);
+
+// The rest, for the values of one shape: both tensors are dense, equal in shape and fill their storages.
+Result<void> verify_state_shapes(const Program& program, std::span<const int64_t> dims);
+
 // Steps, prepare steps, and that every output is written; in a static program also that the shapes of
 // operands fit their operators. All lists that steps point into are verified, in a static program the views
 // too.

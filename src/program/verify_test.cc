@@ -43,7 +43,7 @@ void expect_refused(const Program& sound, const std::vector<Lie>& lies) {
 }
 
 // Of samples::static_program(); see there.
-enum StaticStorage { kX, kPacked, kBias, kA, kWorkspace, kB, kY, kZ, kState, kOne, kC };
+enum StaticStorage { kX, kPacked, kBias, kA, kWorkspace, kB, kY, kZ, kState, kOne, kC, kNext };
 enum StaticTensor {
   kXTensor,
   kW,
@@ -56,7 +56,8 @@ enum StaticTensor {
   kOneTensor,
   kOnes,
   kCTensor,
-  kFlipped
+  kFlipped,
+  kNextTensor
 };
 constexpr int32_t kNone = 99;
 
@@ -114,11 +115,13 @@ TEST(Verify, RefusesStoragesThatLie) {
           {"index of an activation", [](Program& p) { p.storages[kA].index = 0; },
            "Storage (3), activation, has the index (0)"},
           {"index of a state", [](Program& p) { p.storages[kState].index = 1; },
-           "Storage (8), state, has the index (1), and each of (0) to (0) is used once."},
+           "State (0) 'state' lies in storage (8) before a run, which is not the state storage (0)."},
+          {"a second storage of a state", [](Program& p) { p.storages.push_back(p.storages[kState]); },
+           "Storage (12), state, has the index (0), and each of (0) to (1) is used once."},
           {"index of an output", [](Program& p) { p.storages[kZ].index = 0; },
            "output (1) 'z' lies in storage (7)"},
           {"a second storage of an input", [](Program& p) { p.storages.push_back(p.storages[kX]); },
-           "Storage (11), input, has the index (0)"},
+           "Storage (12), input, has the index (0)"},
           {"negative constants", [](Program& p) { p.constant_bytes = -1; },
            "within (-1) bytes of the constants"},
           {"activations larger than the arena", [](Program& p) { p.activation_bytes = 2433; },
@@ -153,8 +156,8 @@ TEST(Verify, RefusesTensorsThatLie) {
            "Dimension (-1) is named"},
           {"offset position", [](Program& p) { p.tensors[kATensor].offset = 1000; },
            "while verifying the offset\n  - while verifying tensor (3) 'a'"},
-          {"storage", [](Program& p) { p.tensors[kATensor].storage = 11; },
-           "The tensor lies in storage (11), and the program has (11) storages."},
+          {"storage", [](Program& p) { p.tensors[kATensor].storage = 12; },
+           "The tensor lies in storage (12), and the program has (12) storages."},
           {"storage -2", [](Program& p) { p.tensors[kATensor].storage = -2; },
            "The tensor lies in storage (-2)"},
           {"in a workspace", [](Program& p) { p.tensors[kATensor].storage = kWorkspace; },
@@ -244,7 +247,7 @@ TEST(Verify, RefusesStepsThatLie) {
            "The step has (0) outputs, and Elementwise gives (1) to (1)."},
           {"absent output", [](Program& p) { p.steps[1].outputs[0] = -1; }, "The step lacks an output"},
           {"input position", [](Program& p) { p.steps[1].inputs[0] = kNone; },
-           "The step reads tensor (99), and the program has (12) tensors.\n  - while verifying input (0)\n  "
+           "The step reads tensor (99), and the program has (13) tensors.\n  - while verifying input (0)\n  "
            "- while "
            "verifying step (1) 'silu'"},
           {"input position -2", [](Program& p) { p.steps[1].inputs[0] = -2; }, "The step reads tensor (-2)"},
@@ -302,7 +305,7 @@ TEST(Verify, RefusesStepsThatLie) {
           {"output that nobody writes",
            [](Program& p) {
              p.steps.erase(p.steps.begin() + 3);
-             for (const int storage : {kState, kC, kB}) {
+             for (const int storage : {kState, kNext, kC, kB}) {
                p.storages[static_cast<size_t>(storage)].first_step -= 1;
                p.storages[static_cast<size_t>(storage)].last_step -= 1;
              }
@@ -322,11 +325,56 @@ TEST(Verify, RefusesStepsThatLie) {
       });
 }
 
+TEST(Verify, RefusesStatesThatLie) {
+  expect_refused(
+      samples::static_program(),
+      {
+          {"no declaration", [](Program& p) { p.states.clear(); },
+           "Storage (8), state, has the index (0), and each of (0) to (-1) is used once."},
+          {"tensor", [](Program& p) { p.states[0].after = kNone; },
+           "State (0) 'state' is tensor (99) after a run, and the program has (13) tensors."},
+          {"kind", [](Program& p) { p.states[0].before = kATensor; },
+           "State (0) 'state' lies in storage (3) before a run, which is not the state storage (0)."},
+          {"one for both", [](Program& p) { p.states[0].after = kStateTensor; },
+           "State (0) 'state' lies in storage (8) after a run, which is not the state storage (1)."},
+          {"turned round", [](Program& p) { std::swap(p.states[0].before, p.states[0].after); },
+           "State (0) 'state' lies in storage (11) before a run"},
+          {"declared twice", [](Program& p) { p.states.push_back(p.states[0]); },
+           "State (1) 'state' lies in storage (8) before a run, which is not the state storage (2)."},
+          {"no name", [](Program& p) { p.states[0].name = ""; }, "State (0) has the name ''"},
+          {"type", [](Program& p) { p.tensors[kNextTensor].element_type = ElementType::kInt32; },
+           "State (0) 'state' is fed from 'next', and their types or shapes are not the same."},
+          {"rank",
+           [](Program& p) {
+             p.tensors[kNextTensor].shape.clear();
+             p.tensors[kNextTensor].strides.clear();
+           },
+           "their types or shapes are not the same"},
+          {"extent", [](Program& p) { p.tensors[kNextTensor].shape[0] = add_number(p, 0); },
+           "their types or shapes are not the same"},
+          {"not the whole storage", [](Program& p) { p.storages[kNext].bytes = add_number(p, 8); },
+           "State (0) 'state' is tensor (12) of (4) bytes in a storage of (8), and a state is dense and "
+           "fills "
+           "its storage."},
+          {"a step writes what the run began with", [](Program& p) { p.steps[5].outputs[0] = kStateTensor; },
+           "The step writes tensor (7) 'state', which holds a state as the run begins, and a run that fails "
+           "must leave that as it is."},
+          {"a step reads what none has written", [](Program& p) { p.steps[5].inputs[0] = kNextTensor; },
+           "The step reads tensor (12) 'next', whose storage (11) no step before it writes."},
+          {"nobody writes it",
+           [](Program& p) {
+             p.steps[5].outputs[0] = kCTensor;
+             p.storages[kC].last_step = 5;
+           },
+           "State (0) 'state' is fed from storage (11), which no step writes."},
+      });
+}
+
 TEST(Verify, RefusesPortsAndNoticesThatLie) {
   expect_refused(samples::static_program(),
                  {
                      {"tensor", [](Program& p) { p.inputs[0].tensor = -1; },
-                      "The input (0) 'x' is tensor (-1), and the program has (12) tensors."},
+                      "The input (0) 'x' is tensor (-1), and the program has (13) tensors."},
                      {"kind", [](Program& p) { p.inputs[0].tensor = kATensor; },
                       "The input (0) 'x' lies in storage (3), which is not that of input (0)."},
                      {"no storage", [](Program& p) { p.inputs[0].tensor = kW; }, "lies in storage (-1)"},

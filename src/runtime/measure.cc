@@ -76,6 +76,11 @@ Session::PlannedBytes Session::planned_bytes(const Measured& measured,
           allocation(port_bytes(concrete_tensor(program(), tensor, measured.values)), StorageMode::kShared);
     }
   }
+  for (const ProgramState& state : program().states) {
+    const ProgramTensor& tensor = program().tensors[static_cast<size_t>(state.before)];
+    bytes.state += 2 * allocation(port_bytes(concrete_tensor(program(), tensor, measured.values)),
+                                  RequestStates::mode(*device_));
+  }
   return bytes;
 }
 
@@ -94,6 +99,7 @@ Ledger Session::ledger_of(const PlannedBytes& bytes, int64_t activations) const 
   ledger.workspace = bytes.arena - ledger.activations;
   ledger.scratch = bytes.scratch;
   ledger.io = bytes.io;
+  ledger.state = bytes.state;
   ledger.host += host_bytes<Request::Tables>(program()) + bytes.host;
   return ledger;
 }

@@ -19,7 +19,7 @@ struct Session::Measured {
   int64_t placement_ns = 0;
 };
 
-// Of the buffer of an input or output.
+// Of the buffer of an input or output, or one of the two of a state.
 int64_t port_bytes(const TensorSpec& spec);
 
 // Nanoseconds of the steady clock.

@@ -13,12 +13,14 @@ struct Request::PreparedShape {
     HostArray<int64_t> symbols;
     HostArray<TensorSpec> inputs;
     HostArray<TensorSpec> outputs;
+    HostArray<TensorSpec> states;
 
     template <typename Memory>
     void place(Memory& memory, const Program& program) {
       memory.place(symbols, program.symbols.size());
       memory.place(inputs, program.inputs.size());
       memory.place(outputs, program.outputs.size());
+      memory.place(states, program.states.size());
     }
   };
 

@@ -147,8 +147,10 @@ class StepRecorder {
         base = plan_.storage_offset[static_cast<size_t>(tensor.storage)];
         break;
       case StorageKind::kInput:
-      case StorageKind::kState:
         slot = storage.index;
+        break;
+      case StorageKind::kState:
+        slot = slots_.states + storage.index;
         break;
       case StorageKind::kOutput:
         slot = slots_.outputs + storage.index;
@@ -189,7 +191,8 @@ class StepRecorder {
 SlotLayout slot_layout(const Program& program) {
   SlotLayout slots;
   slots.outputs = static_cast<int32_t>(program.inputs.size());
-  slots.arena = slots.outputs + static_cast<int32_t>(program.outputs.size());
+  slots.states = slots.outputs + static_cast<int32_t>(program.outputs.size());
+  slots.arena = slots.states + 2 * static_cast<int32_t>(program.states.size());
   slots.prepared = slots.arena + 1;
   slots.constants = slots.arena + 2;
   slots.count = slots.arena + 3;

@@ -18,10 +18,11 @@
 
 namespace weir {
 
-// Which slot is what: inputs from 0, outputs after them, then the arena, the prepared constants and the
-// constants.
+// Which slot is what: inputs from 0, outputs after them, then states (two each: before and after a run), the
+// arena, the prepared constants and the constants.
 struct SlotLayout {
   int32_t outputs = 0;
+  int32_t states = 0;
   int32_t arena = 0;
   int32_t prepared = 0;
   int32_t constants = 0;

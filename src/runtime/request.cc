@@ -26,6 +26,7 @@ Result<Ref<Request>> Session::create_request(const RequestOptions& options) {
   for (Ref<LeasedOutput>& output : request->tables_.leased) {
     output = make_ref<LeasedOutput>();
   }
+  request->states_ = RequestStates(program(), *device_, *queue_, request->tables_.states);
   if (program().is_static()) {
     const TraceSpan span(request->trace(), request->text(&RequestTrace::prepare));
     WEIR_TRY(request->prepare_new({}), "while preparing a request of '{}'", name_);
@@ -111,6 +112,10 @@ Result<std::unique_ptr<Request::PreparedShape>> Request::build(const Session::Me
   };
   specs(program.inputs, shape->tables.inputs);
   specs(program.outputs, shape->tables.outputs);
+  for (size_t i = 0; i < program.states.size(); ++i) {
+    shape->tables.states[i] = concrete_tensor(
+        program, program.tensors[static_cast<size_t>(program.states[i].before)], measured.values);
+  }
   shape->arena_bytes = measured.plan.arena_bytes;
   shape->activation_bytes = measured.plan.activation_bytes;
   shape->scratch_bytes = measured.scratch_bytes;
@@ -174,6 +179,7 @@ Result<void> Request::make_current(PreparedShape& shape, const Session::Measured
   };
   raise(tables_.input_bytes, shape.tables.inputs);
   raise(tables_.output_bytes, shape.tables.outputs);
+  raise(tables_.state_bytes, shape.tables.states);
   return {};
 }
 
@@ -203,6 +209,7 @@ Result<void> Request::grow(const PreparedShape& shape) {
                                                 .lock = options_.lock,
                                                 .label = "scratch"}));
   }
+  WEIR_TRY(states_.prepare(shape.tables.states, options_.lock), "while preparing the states");
   return grow_ports(shape);
 }
 
@@ -239,6 +246,7 @@ Result<void> Request::bind(PreparedShape& shape) {
         commands.bind_slot(slots.outputs + static_cast<int32_t>(i), buffer, tables_.bound_output_offsets[i]),
         "while binding output '{}'", session_->program().outputs[i].name);
   }
+  WEIR_TRY(states_.bind(commands, slots.states));
   const auto bind_slot = [&](int32_t slot, const Ref<Buffer>& buffer) -> Result<void> {
     return buffer ? commands.bind_slot(slot, *buffer, 0) : Result<void>{};
   };
@@ -297,6 +305,10 @@ TensorSpec Request::output_spec(int32_t index) const {
   return current_->tables.outputs[static_cast<size_t>(index)];
 }
 
+TensorSpec Request::state_spec(int32_t index) const {
+  return current_->tables.states[static_cast<size_t>(index)];
+}
+
 int64_t Request::arena_bytes() const {
   return current_ == nullptr ? 0 : current_->arena_bytes;
 }
@@ -320,6 +332,9 @@ Result<Ledger> Request::planned() const {
       bytes.io += session_->device().allocation_bytes(size, StorageMode::kShared);
     }
   }
+  for (int64_t size : tables_.state_bytes) {
+    bytes.state += 2 * session_->device().allocation_bytes(size, RequestStates::mode(session_->device()));
+  }
   for (const auto& shape : shapes_) {
     bytes.prepared += shape->planned.prepared;
     bytes.host += shape->planned.host;
@@ -342,6 +357,7 @@ Ledger Request::counted() const {
   ledger.activations = std::min(largest_activations_, arena);
   ledger.workspace = arena - ledger.activations;
   ledger.scratch = charged(scratch_);
+  ledger.state = states_.counted();
   for (const auto* buffers : {&tables_.inputs, &tables_.outputs}) {
     for (const Ref<Buffer>& buffer : *buffers) {
       ledger.io += charged(buffer);

@@ -114,6 +114,11 @@ void Request::copy_bound_outputs() {
   }
 }
 
+// Each run that completes makes the two buffers of a state change places.
+Result<void> Request::bind_states() {
+  return states_.bind(*current_->commands, slot_layout(session_->program()).states);
+}
+
 void Request::completed(void* user, const Status* status) {
   const Ref<Request> self = Ref<Request>::adopt(static_cast<Request*>(user));
   Result<void> result;
@@ -124,6 +129,7 @@ void Request::completed(void* user, const Status* status) {
       self->tracer_->add_run(*self->current_->commands, self->current_->traced_steps);
     }
     if (status == nullptr) {
+      self->states_.advance();
       self->copy_bound_outputs();
     } else {
       result = with_memory_guard([&] { return self->with_step_name(std::unexpected(*status)); });
@@ -154,6 +160,7 @@ Result<SubmitAnswer> Request::start(std::span<const EventPoint> waits, std::span
   }
   const TraceSpan span(trace(), text(&RequestTrace::start));
   WEIR_TRY(copy_bound_inputs());
+  WEIR_TRY(bind_states());
   SubmitDescriptor submission;
   submission.command_buffer = current_->commands.get();
   submission.waits = waits;
@@ -232,6 +239,7 @@ Result<void> Request::run() {
   }
   const TraceSpan span(trace(), text(&RequestTrace::run));
   WEIR_TRY(copy_bound_inputs());
+  WEIR_TRY(bind_states());
   SubmitDescriptor submission;
   submission.command_buffer = current_->commands.get();
   submission.on_full = in_own_handler ? OnFull::kWouldBlock : OnFull::kWait;
@@ -257,6 +265,7 @@ Result<void> Request::run() {
     tracer_->add_run(*current_->commands, current_->traced_steps);
   }
   if (result) {
+    states_.advance();
     copy_bound_outputs();
   }
   (void)conclude(result);

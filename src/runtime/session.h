@@ -36,6 +36,7 @@
 #include "runtime/host_block.h"
 #include "runtime/lease.h"
 #include "runtime/recording.h"
+#include "runtime/request_state.h"
 #include "runtime/request_trace.h"
 
 namespace weir {
@@ -121,6 +122,7 @@ class Session : public RefCounted {
     int64_t arena = 0;
     int64_t scratch = 0;
     int64_t io = 0;
+    int64_t state = 0;
     int64_t host = 0;  // of the shape alone
   };
   PlannedBytes planned_bytes(const Measured& measured, const CommandBufferCounts& counts) const;
@@ -179,7 +181,8 @@ class Request : public RefCounted {
   bool is_prepared() const { return current_ != nullptr; }
 
   // Makes the request ready for inputs of these shapes, one list an input. A shape that was prepared before
-  // is found in the cache. Contents of inputs and outputs are undefined afterwards.
+  // is found in the cache. Contents of inputs and outputs are undefined afterwards; states whose extents
+  // change become zero.
   Result<void> prepare(std::span<const std::vector<int64_t>> shapes);
   const PrepareReport& prepare_report() const { return report_; }
 
@@ -240,6 +243,18 @@ class Request : public RefCounted {
   Result<Ledger> planned() const;
   Ledger counted() const;
 
+  // Makes every state zero, as in a fresh request. These four are errors before a shape is prepared, and
+  // `busy` while a run is under way. Where host and device share memory they allocate nothing.
+  Result<void> reset_state();
+  // Writes the states, with a header of 32 bytes, into the beginning of `target`.
+  Result<int64_t> saved_state_bytes() const;
+  Result<void> save_state(std::span<std::byte> target);
+  // Refuses what is not all that save_state wrote for the same states with the same types and extents, and
+  // then nothing has changed.
+  Result<void> restore_state(std::span<const std::byte> source);
+  // Of the prepared shape.
+  TensorSpec state_spec(int32_t index) const;
+
   // Of the last run; only with RequestOptions::profile.
   std::span<const CommandProfile> profile() const;
   Session& session() const { return *session_; }
@@ -289,6 +304,7 @@ class Request : public RefCounted {
   std::string port_name(bool output, int32_t index) const;
 
   Result<void> copy_bound_inputs();
+  Result<void> bind_states();
   void copy_bound_outputs();
   static void completed(void* user, const Status* status);
   // Makes the shape of `commands` (null: none) the one that runs from now on.
@@ -329,6 +345,8 @@ class Request : public RefCounted {
     HostArray<Ref<LeasedOutput>> leased;  // one an output
     HostArray<int64_t> input_bytes;       // of the largest shape that was prepared
     HostArray<int64_t> output_bytes;
+    HostArray<RequestStates::Pair> states;
+    HostArray<int64_t> state_bytes;  // as input_bytes
 
     template <typename Memory>
     void place(Memory& memory, const Program& program) {
@@ -345,9 +363,12 @@ class Request : public RefCounted {
       memory.place(leased, program.outputs.size());
       memory.place(input_bytes, program.inputs.size());
       memory.place(output_bytes, program.outputs.size());
+      memory.place(states, program.states.size());
+      memory.place(state_bytes, program.states.size());
     }
   };
   Tables tables_;
+  RequestStates states_;
 
   mutable std::mutex completion_mutex_;  // guards what is below, which any thread may ask for
   mutable std::condition_variable completion_;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <numeric>
 #include <string>
@@ -54,6 +55,52 @@ class Hpp : public ::testing::Test {
   weir::Runtime runtime_{2};
   weir::Device device_ = weir::Device::cpu(runtime_);
 };
+
+TEST_F(Hpp, KeepsState) {
+  options_.dims = {{"n", 3, 3}};
+  options_.states = {{"x", "y"}};
+  const weir::Session session(runtime_, device_, path_, options_);
+  EXPECT_EQ(session.info().input_count, 0);
+  EXPECT_EQ(session.info().output_count, 0);
+  ASSERT_EQ(session.info().state_count, 1);
+  const weir::State state = session.state(0);
+  EXPECT_EQ(state.name, "x");
+  EXPECT_EQ(state.output, "y");
+  EXPECT_EQ(state.type, WEIR_FLOAT32);
+  EXPECT_THAT(state.shape, ElementsAre(3, 2));
+  EXPECT_THAT(session.report(), HasSubstr(R"("output":"y")"));
+  EXPECT_EQ(session.plan().state, 128);
+  const weir::Request request = session.request();
+  EXPECT_EQ(request.counted().state, 128);
+  std::vector<unsigned char> saved = request.save_state();
+  ASSERT_EQ(saved.size(), 32u + 24u);
+  const std::vector<float> values = {-1, 2, -3, 4, 5, -6};
+  std::memcpy(saved.data() + 32, values.data(), 24);
+  request.restore_state(saved);
+  EXPECT_EQ(request.save_state(), saved);
+  request.run();
+  std::vector<float> after(6);
+  std::memcpy(after.data(), request.save_state().data() + 32, 24);
+  EXPECT_THAT(after, ElementsAre(0, 2, 0, 4, 5, 0));
+  request.reset_state();
+  std::memcpy(after.data(), request.save_state().data() + 32, 24);
+  EXPECT_THAT(after, ElementsAre(0, 0, 0, 0, 0, 0));
+  saved.pop_back();
+  const auto message = [](auto call) {
+    try {
+      call();
+    } catch (const weir::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_THAT(message([&] { request.restore_state(saved); }),
+              HasSubstr("A saved state has (56) bytes here, and (55) are given."));
+  EXPECT_THAT(message([&] { session.state(1); }), HasSubstr("Position (1) is not one of the (1) states of"));
+  options_.states = {{"x", "z"}};
+  EXPECT_THAT(message([&] { weir::Session(runtime_, device_, path_, options_); }),
+              HasSubstr("State 'x' is fed from 'z', which is not one of the model's outputs ('y')."));
+}
 
 TEST_F(Hpp, RunsAModel) {
   const weir::Session session(runtime_, device_, path_, options_);

@@ -95,6 +95,8 @@ void run_between_guard_pages(Session& session, const Shapes& shapes, Side side, 
     for (const auto& output : outputs) {
       output->fill(pattern);
     }
+    auto reset = (*request)->reset_state();
+    ASSERT_TRUE(reset) << reset.error().to_string();
     auto ran = (*request)->run();
     ASSERT_TRUE(ran) << ran.error().to_string();
     Outputs got;
@@ -257,9 +259,9 @@ TEST_P(Planned, RequestsAddUp) {
   EXPECT_EQ(session->device().memory().total().current, expected);
 }
 
-// From outside: what the C library's allocator has given out. Large blocks have pages of their own and are not
-// among it, mapped constants neither. Beside the plan there are the objects themselves (buffers, kernels, the
-// queue and its threads), of which there is a small number a request, whatever the model.
+// From outside: what the C library's allocator has given out. Large blocks have pages of their own and are
+// not among it, mapped constants neither. Beside the plan there are the objects themselves (buffers, kernels,
+// the queue and its threads), of which there is a small number a request, whatever the model.
 TEST_P(Planned, TheHeapHoldsLittleBesideThePlan) {
   const LoadedProgram program = dynamic();
   const Ref<Device> device = make_device(2);

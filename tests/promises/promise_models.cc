@@ -33,6 +33,7 @@ void must(Result<void> result) {
 
 Result<LoadedProgram> open(const PromiseModel& model, ModelOptions options) {
   options.use_cache = false;
+  options.compile.states = model.states;
   const std::optional<std::string> path = model_path(model.file);
   if (!path) {
     return fail(StatusCode::kNotFound, "Model '{}' is not here.", model.file);
@@ -51,6 +52,11 @@ std::vector<PromiseModel> promise_models() {
       {"silero",
        "silero_vad_v6.onnx",
        {{{1, 576}, {1, 1, 128}, {1, 1, 128}}, {{5, 576}, {1, 1, 128}, {1, 1, 128}}}},
+      {"silero_with_state",
+       "silero_vad_v6.onnx",
+       {{{1, 576}}, {{5, 576}}},
+       false,
+       {{"h", "hn"}, {"c", "cn"}}},
       {"mobilenet_v2", "mobilenet_v2.onnx", {{{1, 3, 224, 224}}, {{2, 3, 224, 224}}}, true},
       {"minilm", "minilm_l6_fp32.onnx", {{{1, 9}, {1, 9}, {1, 9}}, {{2, 33}, {2, 33}, {2, 33}}}, true},
   };
@@ -140,6 +146,7 @@ void fill_input(const TensorView& view, const std::string& name, uint32_t seed) 
 }
 
 void fill_inputs(Request& request, uint32_t seed) {
+  must(request.reset_state());
   const auto& inputs = request.session().program().inputs;
   for (size_t i = 0; i < inputs.size(); ++i) {
     fill_input(must(request.input(static_cast<int32_t>(i))), inputs[i].name, seed + static_cast<uint32_t>(i));

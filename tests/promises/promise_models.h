@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "compile/compile.h"
 #include "program/program_file.h"
 #include "runtime/session.h"
 
@@ -30,6 +31,7 @@ struct PromiseModel {
   std::string file;
   std::vector<Shapes> shapes;
   bool large = false;  // takes longer than a second or two: fewer repetitions
+  std::vector<StateChoice> states;
 };
 
 inline void PrintTo(const PromiseModel& model, std::ostream* out) {
@@ -59,6 +61,7 @@ Ref<Request> make_request(Session& session, const Shapes& shapes);
 // Numbers that depend on the seed only: normal ones, token ids below 1000, masks of ones with a zero at the
 // end.
 void fill_input(const TensorView& view, const std::string& name, uint32_t seed);
+// Of a request whose states are reset, so that what it computes depends on the seed alone.
 void fill_inputs(Request& request, uint32_t seed);
 
 using Outputs = std::vector<std::vector<std::byte>>;

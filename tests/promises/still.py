@@ -28,6 +28,8 @@ LARGE = {
     "mobilenet_v2.onnx": ["input=1x3x224x224"],
     "minilm_l6_fp32.onnx": ["input_ids=1x32", "attention_mask=1x32", "token_type_ids=1x32"],
 }
+# Kept from run to run.
+STATES = {"silero_vad_v6.onnx": "h=hn,c=cn"}
 CONFIGURATIONS = [["--threads", "1"], ["--threads", "2"], ["--threads", "2", "--toggle", "simulate_discrete"]]
 
 
@@ -52,7 +54,8 @@ class Bench:
             source = pathlib.Path(folder) / name
             if source.exists():
                 target = self.work / (name + ".weir")
-                self.run(["compile", str(source), "-o", str(target), *(f"--shape={shape}" for shape in shapes)])
+                states = [f"--state={STATES[name]}"] if name in STATES else []
+                self.run(["compile", str(source), "-o", str(target), *(f"--shape={shape}" for shape in shapes), *states])
                 return target
         return None
 
@@ -64,6 +67,7 @@ class Bench:
     def check_memory(self, what, report):
         self.expect(f"{what}: counted", report["planned"], report["counted"])
         planned = report["planned"]
+        self.expect(f"{what}: has a line of state", what.split()[0] in STATES, planned["state"] > 0)
         self.expect(f"{what}: the total is the sum of its lines", planned["total"],
                     sum(value for line, value in planned.items() if line != "total"))
         most = planned["total"] - planned["constants"] + SLACK

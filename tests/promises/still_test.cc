@@ -82,6 +82,7 @@ int64_t page_faults() {
 TEST_P(Still, FirstRunOfAMappedProgramFaultsOnNoPage) {
   ModelOptions options;
   options.use_cache = false;
+  options.compile.states = GetParam().states;
   const std::string path = std::filesystem::temp_directory_path() /
                            fmt::format("weir_still_{}_{}.weir", GetParam().name, getpid());
   auto compiled = compile_model(*model_path(GetParam().file), path, options);

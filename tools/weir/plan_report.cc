@@ -87,6 +87,14 @@ nlohmann::ordered_json to_json(const PlanReport& report) {
     notices.push_back(
         {{"kind", notice.kind}, {"what", notice.what}, {"bytes", notice.bytes}, {"reason", notice.reason}});
   }
+  ordered_json states = ordered_json::array();
+  for (const PlanReport::State& state : report.states) {
+    states.push_back({{"name", state.name},
+                      {"output", state.output},
+                      {"bytes", state.bytes},
+                      {"before", state.before},
+                      {"after", state.after}});
+  }
   const PlanReport::Ledger& ledger = report.ledger;
   return {{"model", report.model},
           {"device", report.device},
@@ -106,6 +114,7 @@ nlohmann::ordered_json to_json(const PlanReport& report) {
           {"file_bytes", report.file_bytes},
           {"tensors", std::move(tensors)},
           {"steps", std::move(steps)},
+          {"states", std::move(states)},
           {"notices", std::move(notices)}};
 }
 
@@ -137,6 +146,15 @@ std::string plan_text(const PlanReport& report, bool with_steps) {
                 : fmt::format("missed by {}", percent(report.peak_bytes - report.lower_bound_bytes,
                                                       report.lower_bound_bytes)));
   text += bounds.to_string();
+
+  if (!report.states.empty()) {
+    text += "\nState, kept from run to run, two tensors each:\n";
+    Table states({kRight, kLeft, kLeft});
+    for (const PlanReport::State& state : report.states) {
+      states.add_row({format_bytes(state.bytes), state.name, fmt::format("fed from {}", state.output)});
+    }
+    text += states.to_string();
+  }
 
   const std::vector<int64_t> live = live_bytes(report);
   const int64_t fullest = std::ranges::max_element(live) - live.begin();

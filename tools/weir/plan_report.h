@@ -51,6 +51,14 @@ struct PlanReport {
     std::vector<Refusal> refused;  // implementations before the one that was taken
   };
 
+  struct State {
+    std::string name;
+    std::string output;   // that it is fed from
+    int64_t bytes = 0;    // of one of its two tensors
+    int32_t before = -1;  // positions in `tensors`
+    int32_t after = -1;
+  };
+
   struct Notice {
     std::string kind;  // "cost" or "info"
     std::string what;
@@ -68,6 +76,7 @@ struct PlanReport {
   int64_t file_bytes = 0;           // of the compiled program's file
   std::vector<Tensor> tensors;
   std::vector<Step> steps;
+  std::vector<State> states;
   std::vector<Notice> notices;
 };
 

@@ -34,6 +34,7 @@ PlanReport small_report() {
       {"first", "conv", "conv.direct.avx2", {3}, {0}, {{"conv.pointwise.avx2", "kernel (3 x 3)"}}},
       {"second", "add", "tile.avx2", {0}, {1, 2}, {}},
       {"third", "copy", "reference", {1}, {}, {}}};
+  report.states = {{"hidden", "hidden_next", 512, 0, 1}};
   report.notices = {{"cost", "copy", 1536, "the strides differ"}};
   return report;
 }
@@ -54,6 +55,10 @@ TEST(PlanReport, JsonHoldsEverything) {
   EXPECT_EQ(json["steps"][0]["refused"][0]["reason"], "kernel (3 x 3)");
   EXPECT_EQ(json["steps"][1]["writes"], (std::vector<int>{1, 2}));
   EXPECT_EQ(json["notices"][0]["bytes"], 1536);
+  EXPECT_EQ(json["states"][0]["name"], "hidden");
+  EXPECT_EQ(json["states"][0]["output"], "hidden_next");
+  EXPECT_EQ(json["states"][0]["bytes"], 512);
+  EXPECT_EQ(json["states"][0]["after"], 1);
 }
 
 TEST(PlanReport, TextNamesBoundsHoldersAndNotices) {
@@ -65,6 +70,9 @@ TEST(PlanReport, TextNamesBoundsHoldersAndNotices) {
   // At step 1 live: a (1024) and b (1536); c shares the bytes of a.
   EXPECT_THAT(text, HasSubstr("Most is live at step 1 of 3, 'second':\n1.5 KiB  workspace   steps 1–2  b\n"
                               "1.0 KiB  activation  steps 0–1  a\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\nState, kept from run to run, two tensors each:\n512 B  hidden  fed from hidden_next\n"));
   EXPECT_THAT(text, HasSubstr("1 notice\ncost  copy  1.5 KiB  the strides differ\n"));
   EXPECT_THAT(text, Not(HasSubstr("conv.direct.avx2")));
   EXPECT_THAT(plan_text(small_report(), true), HasSubstr("conv.direct.avx2"));

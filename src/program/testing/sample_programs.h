@@ -84,7 +84,7 @@ inline TileProgram sum() {
 }
 
 // Input x[1,4,6,6]: a convolution with packed weights and a workspace, an activation, a concatenation of both
-// into output 0 (channels), output 1 padded, a state that counts, a prepared constant.
+// into output 0 (channels), output 1 padded, a state that counts up, a prepared constant.
 inline Program static_program() {
   Builder b;
   Program& p = b.program;
@@ -105,6 +105,8 @@ inline Program static_program() {
   const int32_t one_at = b.storage({StorageKind::kPrepared, b.number(4), 0, 0, -1, -1, "", 0});
   const int32_t c_at = b.storage({StorageKind::kActivation, b.number(1152), 4, 4, 0, -1, "", 0});
 
+  const int32_t next_at = b.storage({StorageKind::kState, b.number(4), 5, 5, -1, 1, "", 0});
+
   const int32_t x = b.dense("x", type, {1, 4, 6, 6}, x_at);
   const int32_t w = b.dense("w", type, {8, 4, 1, 1}, -1);
   const int32_t bias = b.dense("bias", type, {8}, bias_at);
@@ -122,6 +124,7 @@ inline Program static_program() {
   // b turned upside down: negative strides.
   const int32_t flipped = b.tensor(
       "flipped", type, shape, {b.number(288), b.number(36), b.number(-6), b.number(1)}, b_at, /*offset=*/30);
+  const int32_t next = b.dense("next", type, {1}, next_at);
 
   p.prepare_steps.push_back(b.step("make_one", Op::kFill, FillAttributes{1.0}, {}, {one}, "fill.reference"));
   p.prepare_steps[0].reference = true;
@@ -139,12 +142,13 @@ inline Program static_program() {
       "pad", Op::kPad, PadAttributes{PadMode::kConstant, {0, 0, 1, 1}, {0, 0, 1, 1}, -0.5}, {s}, {z}, "pad"));
   p.steps.push_back(b.step("mix", Op::kElementwise, ElementwiseAttributes{sum()}, {flipped, ones}, {c},
                            "elementwise.avx2"));
-  p.steps.push_back(b.step("count", Op::kElementwise, ElementwiseAttributes{sum()}, {state, one}, {state},
+  p.steps.push_back(b.step("count", Op::kElementwise, ElementwiseAttributes{sum()}, {state, one}, {next},
                            "elementwise.avx2"));
   p.storages[static_cast<size_t>(state_at)].first_step = 5;
   p.storages[static_cast<size_t>(state_at)].last_step = 5;
   p.inputs = {{"x", x}};
   p.outputs = {{"y", y}, {"z", z}};
+  p.states = {{"state", "next", state, next}};
   p.notices = {
       {NoticeKind::kCost, "copy", "'y' is a concatenation of a tensor that others read", b.number(2304)},
       {NoticeKind::kInfo, "reference", "make_one runs on reference", -1}};

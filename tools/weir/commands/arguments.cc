@@ -100,6 +100,26 @@ Result<DimArgument> parse_dim(std::string_view text) {
   return DimArgument{std::move(name), {*low, *high}};
 }
 
+Result<std::vector<StateArgument>> parse_states(std::string_view text) {
+  std::vector<StateArgument> states;
+  for (std::string_view part : split(text, ',')) {
+    const size_t at = part.find('=');
+    StateArgument state;
+    if (at != std::string_view::npos) {
+      state.input = part.substr(0, at);
+      state.output = part.substr(at + 1);
+    }
+    if (state.input.empty() || state.output.empty() || state.output.find('=') != std::string::npos) {
+      return fail(StatusCode::kInvalidArgument,
+                  "The state '{}' is no pair of an input and the output that feeds it, as in 'h=hn' or "
+                  "'h=hn,c=cn'.",
+                  part);
+    }
+    states.push_back(std::move(state));
+  }
+  return states;
+}
+
 Result<InputArgument> parse_input(std::string_view text) {
   // A '=' after a slash belongs to the path.
   const size_t slash = text.find('/');

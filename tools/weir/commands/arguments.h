@@ -5,6 +5,7 @@
 //
 //   --shape images=1x3x640x640    parse_shape
 //   --dim batch=4, --dim seq=1..512    parse_dim
+//   --state h=hn,c=cn             parse_states
 //   --input images=photo.png      parse_input
 //   --mean 123.7,116.3,103.5 --scale 1/58.4,1/57.1,1/57.4    parse_channel_values
 //   --memory-limit 64MiB          parse_bytes
@@ -34,6 +35,14 @@ struct DimArgument {
   Range range;
 };
 Result<DimArgument> parse_dim(std::string_view text);
+
+// An input that a program keeps from run to run, and the output that it is fed from.
+struct StateArgument {
+  std::string input;
+  std::string output;
+};
+// One pair or more, separated by commas.
+Result<std::vector<StateArgument>> parse_states(std::string_view text);
 
 // A file for one input. An empty name: the next input that has none yet.
 struct InputArgument {

@@ -45,6 +45,20 @@ TEST(DimOption, ValueOrRange) {
   EXPECT_THAT(message_of(parse_dim("seq=9..3")), HasSubstr("ends (3) before it starts (9)"));
 }
 
+TEST(StateOption, PairsOfInputAndOutput) {
+  ASSERT_EQ(parse_states("h=hn")->size(), 1u);
+  EXPECT_EQ(parse_states("h=hn")->front().input, "h");
+  EXPECT_EQ(parse_states("h=hn")->front().output, "hn");
+  ASSERT_EQ(parse_states("h=hn,c/0=cn:0")->size(), 2u);
+  EXPECT_EQ(parse_states("h=hn,c/0=cn:0")->back().input, "c/0");
+  EXPECT_EQ(parse_states("h=hn,c/0=cn:0")->back().output, "cn:0");
+  for (const char* text : {"", "h", "h=", "=hn", "h=hn,", "h=hn,c", "h=hn=c"}) {
+    EXPECT_THAT(message_of(parse_states(text)),
+                HasSubstr("is no pair of an input and the output that feeds it"))
+        << text;
+  }
+}
+
 TEST(InputOption, FileWithAndWithoutAName) {
   EXPECT_EQ(parse_input("photo.png")->path, "photo.png");
   EXPECT_EQ(parse_input("photo.png")->input, "");

@@ -39,6 +39,9 @@ Result<ModelOptions> model_options(const EngineOptions& options) {
     }
     model.import.shapes.emplace_back(shape.input, std::move(ranges));
   }
+  for (const StateArgument& state : options.shapes.states) {
+    model.compile.states.push_back({state.input, state.output});
+  }
   model.compile.prefer_memory = options.shapes.prefer_memory;
   model.batch_of_one = options.batch_of_one;
   model.compile.materialize_steps = options.materialize_steps;

@@ -46,6 +46,7 @@ Result<void> inspect_model(const InspectOptions& options) {
 Result<void> inspect_program(const InspectOptions& options) {
   WEIR_ASSIGN(const LoadedProgram loaded, read_program(options.model));
   const Program& program = loaded.program;
+  const auto state_port = [](const ProgramState& state) { return ProgramPort{state.name, state.before}; };
   const auto ports = [&](std::span<const ProgramPort> list) {
     ordered_json json = ordered_json::array();
     for (const ProgramPort& port : list) {
@@ -56,6 +57,14 @@ Result<void> inspect_program(const InspectOptions& options) {
     return json;
   };
   if (options.json) {
+    ordered_json states = ordered_json::array();
+    for (const ProgramState& state : program.states) {
+      const ProgramPort port = state_port(state);
+      states.push_back({{"name", state.name},
+                        {"output", state.output},
+                        {"type", to_string(program.tensors[static_cast<size_t>(port.tensor)].element_type)},
+                        {"shape", declared_shape(program, port)}});
+    }
     ordered_json steps = ordered_json::array();
     for (const Step& step : program.steps) {
       ordered_json refused = ordered_json::array();
@@ -75,6 +84,7 @@ Result<void> inspect_program(const InspectOptions& options) {
                 {"static", program.is_static()},
                 {"inputs", ports(program.inputs)},
                 {"outputs", ports(program.outputs)},
+                {"states", states},
                 {"steps", steps}});
     return {};
   }
@@ -86,6 +96,11 @@ Result<void> inspect_program(const InspectOptions& options) {
                           to_string(program.tensors[static_cast<size_t>(port.tensor)].element_type),
                           fmt::join(declared_shape(program, port), ", "));
     }
+  }
+  for (const ProgramState& state : program.states) {
+    text += fmt::format("state '{}' {}[{}], fed from '{}'\n", state.name,
+                        to_string(program.tensors[static_cast<size_t>(state.before)].element_type),
+                        fmt::join(declared_shape(program, state_port(state)), ", "), state.output);
   }
   using enum Table::Align;
   Table table({kRight, kLeft, kLeft, kLeft});

@@ -53,6 +53,14 @@ void add_shapes(CLI::App& command, ShapeOptions& options) {
            "The value or range of a dimension that the model names, as in batch=4 or seq=1..512; repeatable")
       ->option_text("NAME=V|A..B");
   add_parsed(
+      command, "--state", parse_states,
+      [&options](std::vector<StateArgument> states) {
+        options.states.insert(options.states.end(), states.begin(), states.end());
+      },
+      "Inputs that the program keeps from run to run, zero at first, each fed from an output, as in "
+      "h=hn,c=cn; repeatable")
+      ->option_text("INPUT=OUTPUT,…");
+  add_parsed(
       command, "--prefer", parse_preference, [&options](bool memory) { options.prefer_memory = memory; },
       "What to compile for: speed (the default) or memory, which keeps weights as large as in the model")
       ->option_text("speed|memory");

@@ -41,6 +41,7 @@ struct RunnerOptions {
 struct ShapeOptions {
   std::vector<ShapeArgument> shapes;
   std::vector<DimArgument> dims;
+  std::vector<StateArgument> states;
   bool prefer_memory = false;  // of --prefer speed|memory
 };
 

@@ -30,10 +30,11 @@ TEST(Options, OfRun) {
   RunOptions options;
   EXPECT_EQ(
       parse(add_run_options, options,
-            {"--input", "a=x.npy",  "model.onnx", "--input", "y.png",       "--mean",    "1,2,3", "--scale",
-             "1/128",   "--random", "7",          "--task",  "classify",    "--labels",  "l.txt", "--output",
-             "out",     "--policy", "cpu_only",   "--trace", "t.json",      "--threads", "2",     "--strict",
-             "--shape", "a=1x3",    "--dim",      "n=1..4",  "--shape=b=2", "--top",     "3",     "--json"}),
+            {"--input",   "a=x.npy",  "model.onnx", "--input",     "y.png",     "--mean",      "1,2,3",
+             "--scale",   "1/128",    "--random",   "7",           "--task",    "classify",    "--labels",
+             "l.txt",     "--output", "out",        "--policy",    "cpu_only",  "--trace",     "t.json",
+             "--threads", "2",        "--strict",   "--state",     "h=hn,c=cn", "--state=s=t", "--shape",
+             "a=1x3",     "--dim",    "n=1..4",     "--shape=b=2", "--top",     "3",           "--json"}),
       "");
   EXPECT_EQ(options.model, "model.onnx");
   ASSERT_EQ(options.inputs.size(), 2u);
@@ -53,6 +54,9 @@ TEST(Options, OfRun) {
   EXPECT_EQ(options.shapes.shapes[1].input, "b");
   ASSERT_EQ(options.shapes.dims.size(), 1u);
   EXPECT_EQ(options.shapes.dims[0].range, (Range{1, 4}));
+  ASSERT_EQ(options.shapes.states.size(), 3u);
+  EXPECT_EQ(options.shapes.states[1].input, "c");
+  EXPECT_EQ(options.shapes.states[2].output, "t");
   EXPECT_TRUE(options.json);
 }
 

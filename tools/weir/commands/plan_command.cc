@@ -69,6 +69,9 @@ PlanReport make_report(const Session& session, const Ledger& ledger, const Progr
     }
     report.steps.push_back(std::move(entry));
   }
+  for (const StateReport& state : program.states) {
+    report.states.push_back({state.name, state.output, state.bytes, state.before, state.after});
+  }
   for (const NoticeReport& notice : program.notices) {
     report.notices.push_back(
         {notice.kind == NoticeKind::kCost ? "cost" : "info", notice.what, notice.bytes, notice.reason});
