@@ -292,6 +292,60 @@ TEST_P(States, StaysAsItWasWhenCancelledInMidRun) {
   EXPECT_GT(cancelled, 0);
 }
 
+// The queue's thread is taken then, and a far device has to be cleared by another.
+TEST_P(States, MayBeResetInACompletionHandler) {
+  prepare(*request_, 2);
+  add(*request_, 3);
+  fill(*request_, 1);
+  struct Seen {
+    Request* request;
+    std::string error = "not called";
+  } seen{request_.get()};
+  const CompletionHandler handler = {[](void* user, const Status* status) {
+                                       auto* s = static_cast<Seen*>(user);
+                                       EXPECT_EQ(status, nullptr);
+                                       const Result<void> reset = s->request->reset_state();
+                                       s->error = reset ? "" : reset.error().to_string();
+                                     },
+                                     &seen};
+  EXPECT_EQ(must(request_->start({}, {}, handler)), SubmitAnswer::kQueued);
+  session_->queue().wait_idle();
+  EXPECT_EQ(seen.error, "");
+  EXPECT_THAT(saved_values(save(*request_)), Each(0));
+}
+
+// A prepare that fails either leaves the request as it was, state and all, or without a prepared shape.
+TEST_P(States, IsWholeWhereAPrepareFindsNoMemory) {
+  int unprepared = 0;
+  int as_it_was = 0;
+  const std::vector<int64_t> symbols = {1000};
+  const int64_t whole = must(session_->planned(symbols)).total();
+  for (int64_t room = 0; room < whole; room += whole / 16) {
+    const Ref<Request> request = must(session_->create_request({}));
+    prepare(*request, 2);
+    add(*request, 3);
+    const std::vector<std::byte> before = save(*request);
+    session_->queue().wait_idle();
+    device_->memory().set_limit(device_->memory().total().current + room);
+    const Result<void> prepared = request->prepare({{{1000, 4}, {2}}});
+    device_->memory().set_limit(MemoryAccount::kNoLimit);
+    if (!prepared && request->is_prepared()) {
+      EXPECT_EQ(save(*request), before) << room;
+      ++as_it_was;
+    } else if (!prepared) {
+      EXPECT_EQ(prepared.error().code(), StatusCode::kResourceExhausted);
+      EXPECT_FAILS(request->reset_state(), StatusCode::kFailedPrecondition, "No shape is prepared yet");
+      ++unprepared;
+    }
+    prepare(*request, 1000);
+    EXPECT_THAT(add(*request, 1), Each(0)) << room;
+    EXPECT_THAT(add(*request, 1), Each(1)) << room;
+    EXPECT_EQ(must(request->planned()), request->counted());
+  }
+  EXPECT_GT(as_it_was, 0) << whole;
+  EXPECT_GT(unprepared, 0) << whole;
+}
+
 TEST_P(States, BecomesZeroWhereItsExtentsChange) {
   prepare(*request_, 2);
   add(*request_, 3);
