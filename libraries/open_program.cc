@@ -36,6 +36,7 @@ weir::Result<weir::api::OpenedProgram> open_program(const std::string& path,
         path, choice.states.front().first, choice.states.front().second);
   }
   weir::api::OpenedProgram opened;
+  const weir::TraceSpan span(choice.trace, "read program");
   WEIR_ASSIGN(opened.loaded, weir::read_program(path), "while loading '{}'", path);
   return opened;
 }

@@ -27,6 +27,7 @@ typedef struct weir_request_options {
   int64_t shape_cache_bytes;  // of recordings for shapes beyond the current one; 0: 4 MiB
   bool profile;               // keep timestamps of every step
   bool lock_pages;            // keep memory resident, or fail
+  weir_trace* trace;          // of preparing and running, with timestamps; NULL: none
 } weir_request_options;
 
 // A request of a static program is prepared. `options` may be NULL.

@@ -14,6 +14,7 @@
 #include "weir/request.h"
 #include "weir/resources.hpp"
 #include "weir/tensor.hpp"
+#include "weir/trace.hpp"
 
 namespace weir {
 inline namespace abi1 {
@@ -94,6 +95,7 @@ struct RequestOptions {
   int64_t shape_cache_bytes = 0;
   bool profile = false;
   bool lock_pages = false;
+  Trace trace = nullptr;
 };
 
 class Request : public detail::Handle<weir_request, weir_request_retain, weir_request_release> {

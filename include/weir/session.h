@@ -6,6 +6,7 @@
 
 #include "weir/resources.h"
 #include "weir/tensor.h"
+#include "weir/trace.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -87,6 +88,7 @@ typedef struct weir_session_options {
   // a run that has completed it is what the run left, after one that failed or was cancelled what it was.
   const weir_state_choice* states;
   int32_t state_count;
+  weir_trace* trace;  // of opening it; NULL: none. Only used while it is opened
 } weir_session_options;
 
 // Opens a model file (compiled now, or found in the cache) or a program file (*.weir). A library without the

@@ -43,6 +43,7 @@ struct SessionOptions {
   std::string isa;
   weir_strictness strict = WEIR_STRICT_NONE;
   std::vector<StateChoice> states;
+  Trace trace = nullptr;  // of opening it
 };
 
 class Session : public detail::Handle<weir_session, weir_session_retain, weir_session_release> {
@@ -58,6 +59,7 @@ class Session : public detail::Handle<weir_session, weir_session_retain, weir_se
     c.shape_cache_bytes = options.shape_cache_bytes;
     c.profile = options.profile;
     c.lock_pages = options.lock_pages;
+    c.trace = options.trace.get();
     weir_request* request = nullptr;
     check(weir_request_create(get(), &c, &request));
     return Request(request);
@@ -134,6 +136,7 @@ class Session : public detail::Handle<weir_session, weir_session_retain, weir_se
     c.shape_count = static_cast<int32_t>(shapes.size());
     c.cache_folder = options.cache_folder.c_str();
     c.no_cache = options.no_cache;
+    c.trace = options.trace.get();
     c.verify_constants = options.verify_constants;
     c.participants = options.participants;
     c.isa = options.isa.c_str();

@@ -29,5 +29,6 @@
 #include "weir/resources.h"
 #include "weir/session.h"
 #include "weir/tensor.h"
+#include "weir/trace.h"
 
 #endif  // WEIR_WEIR_H_

@@ -29,5 +29,6 @@
 #include "weir/resources.hpp"
 #include "weir/session.hpp"
 #include "weir/tensor.hpp"
+#include "weir/trace.hpp"
 
 #endif  // WEIR_WEIR_HPP_

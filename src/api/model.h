@@ -28,7 +28,7 @@ struct ModelOptions {
   // it.
   bool batch_of_one = false;
   // Of all that is done to open it; `import` and `compile` need not name it.
-  Trace* trace = nullptr;
+  Tracer* trace = nullptr;
 };
 
 struct Model {

@@ -16,6 +16,7 @@ weir::Result<weir::api::OpenedProgram> open_program(const std::string& path,
   }
   options.use_cache = choice.use_cache;
   options.cache_folder = choice.cache_folder;
+  options.trace = choice.trace;
   WEIR_ASSIGN(weir::Model model, weir::open_model(path, options));
   weir::api::OpenedProgram opened;
   opened.loaded = std::move(model.loaded);

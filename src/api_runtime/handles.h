@@ -12,6 +12,7 @@
 #include "base/ref.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
+#include "base/trace.h"
 #include "hal/device.h"
 #include "weir/weir.h"
 
@@ -75,6 +76,7 @@ WEIR_HANDLE(CommandBuffer, weir_command_buffer)
 WEIR_HANDLE(Fence, weir_fence)
 WEIR_HANDLE(Event, weir_event)
 WEIR_HANDLE(Queue, weir_queue)
+WEIR_HANDLE(Tracer, weir_trace)
 #undef WEIR_HANDLE
 
 // The bodies of _retain and _release.

@@ -66,6 +66,7 @@ weir_status* weir_request_create(weir_session* session, const weir_request_optio
   }
   request_options.profile = own.profile;
   request_options.lock = own.lock_pages;
+  request_options.trace = Ref<weir::Tracer>(object(own.trace));
   Result<Ref<weir::Request>> created = session->session->create_request(request_options);
   if (!created) {
     return failed(created);

@@ -29,6 +29,7 @@ Result<SessionChoice> read_choice(const weir_session_options& options) {
   SessionChoice choice;
   choice.cache_folder = text(options.cache_folder);
   choice.use_cache = !options.no_cache;
+  choice.trace = object(options.trace);
   if ((options.dim_count > 0 && options.dims == nullptr) ||
       (options.shape_count > 0 && options.shapes == nullptr)) {
     return fail(StatusCode::kInvalidArgument,
@@ -158,6 +159,7 @@ Result<Ref<weir_session>> open(Ref<Device> device, const char* path, const weir_
   session_options.participants = options.participants;
   session_options.name = text(options.name);
   session_options.verify_constants = options.verify_constants;
+  session_options.trace = choice.trace;
   Ref<weir_session> session = make_ref<weir_session>();
   WEIR_ASSIGN(session->session,
               Session::create(std::move(opened.loaded), std::move(device), session_options));

@@ -19,6 +19,7 @@ struct SessionChoice {
   std::vector<std::pair<std::string, std::string>> states;  // input, output
   std::string cache_folder;                                 // empty: the default
   bool use_cache = true;
+  Tracer* trace = nullptr;
 };
 
 struct OpenedProgram {

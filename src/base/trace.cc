@@ -58,14 +58,14 @@ std::string microseconds(int64_t nanoseconds) {
 
 }  // namespace
 
-Ref<Trace> Trace::create(const TraceOptions& options) {
-  return Ref<Trace>::adopt(new Trace(options));
+Ref<Tracer> Tracer::create(const TraceOptions& options) {
+  return Ref<Tracer>::adopt(new Tracer(options));
 }
 
-Trace::Trace(const TraceOptions& options)
+Tracer::Tracer(const TraceOptions& options)
     : start_ns_(steady_ns()), ring_(static_cast<size_t>(std::max<int64_t>(options.events, 1))) {}
 
-TraceText Trace::text(std::string_view text) {
+TraceText Tracer::text(std::string_view text) {
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find(texts_, text);
   if (found != texts_.end()) {
@@ -75,17 +75,17 @@ TraceText Trace::text(std::string_view text) {
   return static_cast<TraceText>(texts_.size()) - 1;
 }
 
-TraceLane Trace::add_lane(std::string_view name) {
+TraceLane Tracer::add_lane(std::string_view name) {
   const std::lock_guard lock(mutex_);
   lanes_.emplace_back(name);
   return kFirstDeviceLane + static_cast<TraceLane>(lanes_.size()) - 1;
 }
 
-TraceLane Trace::thread_lane() {
+TraceLane Tracer::thread_lane() {
   return thread_lane(static_cast<uint64_t>(pthread_self()));
 }
 
-TraceLane Trace::thread_lane(uint64_t native_thread) {
+TraceLane Tracer::thread_lane(uint64_t native_thread) {
   const std::lock_guard lock(mutex_);
   for (int i = 0; i < thread_count_; ++i) {
     if (threads_[static_cast<size_t>(i)].native == native_thread) {
@@ -107,32 +107,32 @@ TraceLane Trace::thread_lane(uint64_t native_thread) {
   return thread_count_++;
 }
 
-void Trace::add(const TraceEvent& event) {
+void Tracer::add(const TraceEvent& event) {
   const std::lock_guard lock(mutex_);
   ring_[static_cast<size_t>(added_ % static_cast<int64_t>(ring_.size()))] = event;
   ++added_;
 }
 
-void Trace::add_part(TraceText name, int64_t begin_ns, int64_t nanoseconds) {
+void Tracer::add_part(TraceText name, int64_t begin_ns, int64_t nanoseconds) {
   add({.begin_ns = begin_ns, .end_ns = begin_ns + nanoseconds, .lane = thread_lane(), .name = name});
 }
 
-int64_t Trace::kept() const {
+int64_t Tracer::kept() const {
   const std::lock_guard lock(mutex_);
   return std::min<int64_t>(added_, static_cast<int64_t>(ring_.size()));
 }
 
-int64_t Trace::dropped() const {
+int64_t Tracer::dropped() const {
   const std::lock_guard lock(mutex_);
   return std::max<int64_t>(added_ - static_cast<int64_t>(ring_.size()), 0);
 }
 
-std::vector<TraceEvent> Trace::events() const {
+std::vector<TraceEvent> Tracer::events() const {
   const std::lock_guard lock(mutex_);
   return ordered();
 }
 
-std::vector<TraceEvent> Trace::ordered() const {
+std::vector<TraceEvent> Tracer::ordered() const {
   const auto count = static_cast<size_t>(std::min<int64_t>(added_, static_cast<int64_t>(ring_.size())));
   std::vector<TraceEvent> events(ring_.begin(), ring_.begin() + static_cast<ptrdiff_t>(count));
   std::ranges::stable_sort(events, {}, [](const TraceEvent& event) {
@@ -141,7 +141,7 @@ std::vector<TraceEvent> Trace::ordered() const {
   return events;
 }
 
-void Trace::write_lanes(std::string& json) const {
+void Tracer::write_lanes(std::string& json) const {
   const auto name = [&](std::string_view what, int process, int lane, std::string_view text) {
     json += fmt::format("{{\"ph\":\"M\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":", what,
                         process, lane);
@@ -161,7 +161,7 @@ void Trace::write_lanes(std::string& json) const {
   }
 }
 
-void Trace::write_event(const TraceEvent& event, std::string& json) const {
+void Tracer::write_event(const TraceEvent& event, std::string& json) const {
   json += "{\"ph\":\"X\",\"name\":";
   append_string(event.name < 0 ? "" : std::string_view(texts_[static_cast<size_t>(event.name)]), json);
   json += fmt::format(",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{",
@@ -195,7 +195,7 @@ void Trace::write_event(const TraceEvent& event, std::string& json) const {
   json += "}},\n";
 }
 
-std::string Trace::to_json() const {
+std::string Tracer::to_json() const {
   const std::lock_guard lock(mutex_);
   std::string json = "{\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n";
   write_lanes(json);
@@ -210,7 +210,7 @@ std::string Trace::to_json() const {
   return json;
 }
 
-Result<void> Trace::write(const std::string& path) const {
+Result<void> Tracer::write(const std::string& path) const {
   const std::string json = to_json();
   WEIR_ASSIGN(AtomicFile file, AtomicFile::create(path), "while writing a trace");
   WEIR_TRY(file.write(0, std::as_bytes(std::span(json))), "while writing a trace");

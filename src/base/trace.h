@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trace: what happened when, on which thread and for which request, in a ring of bounded size; written as
+// Tracer: what happened when, on which thread and for which request, in a ring of bounded size; written as
 // JSON trace events, which Perfetto (ui.perfetto.dev) and chrome://tracing open.
 //
-//   Ref<Trace> trace = Trace::create({.events = 100'000});
+//   Ref<Tracer> trace = Tracer::create({.events = 100'000});
 //   {
 //     const TraceSpan span(trace.get(), "import");    // a null trace: nothing happens
 //     …
@@ -53,9 +53,9 @@ struct TraceOptions {
   int64_t events = 1 << 17;  // kept at most; 72 bytes each
 };
 
-class Trace : public RefCounted {
+class Tracer : public RefCounted {
  public:
-  static Ref<Trace> create(const TraceOptions& options = {});
+  static Ref<Tracer> create(const TraceOptions& options = {});
 
   // Kept once, however often it is asked for.
   TraceText text(std::string_view text);
@@ -79,7 +79,7 @@ class Trace : public RefCounted {
   Result<void> write(const std::string& path) const;
 
  private:
-  explicit Trace(const TraceOptions& options);
+  explicit Tracer(const TraceOptions& options);
 
   struct Thread {
     uint64_t native = 0;
@@ -105,11 +105,11 @@ class Trace : public RefCounted {
 // The time from here to the end of the scope, on the calling thread's lane.
 class TraceSpan {
  public:
-  TraceSpan(Trace* trace, std::string_view name) : trace_(trace) {
+  TraceSpan(Tracer* trace, std::string_view name) : trace_(trace) {
     if (trace != nullptr) begin(trace->text(name));
   }
   // Allocates nothing.
-  TraceSpan(Trace* trace, TraceText name) : trace_(trace) {
+  TraceSpan(Tracer* trace, TraceText name) : trace_(trace) {
     if (trace != nullptr) begin(name);
   }
   TraceSpan(const TraceSpan&) = delete;
@@ -122,7 +122,7 @@ class TraceSpan {
   void begin(TraceText name);
   void end();
 
-  Trace* trace_;
+  Tracer* trace_;
   TraceEvent event_;
 };
 

@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(Trace, KeepsTheNewestEventsAndCountsTheOthers) {
-  const Ref<Trace> trace = Trace::create({.events = 3});
+  const Ref<Tracer> trace = Tracer::create({.events = 3});
   const TraceText name = trace->text("step");
   EXPECT_EQ(trace->text("step"), name);
   for (int64_t i = 0; i < 5; ++i) {
@@ -38,7 +38,7 @@ TEST(Trace, KeepsTheNewestEventsAndCountsTheOthers) {
 }
 
 TEST(Trace, SpansNestOnTheLaneOfTheirThread) {
-  const Ref<Trace> trace = Trace::create({.events = 10});
+  const Ref<Tracer> trace = Tracer::create({.events = 10});
   {
     const TraceSpan outer(trace.get(), "outer");
     const TraceSpan inner(trace.get(), "inner");
@@ -58,7 +58,7 @@ TEST(Trace, SpansNestOnTheLaneOfTheirThread) {
 }
 
 TEST(Trace, KnowsABoundedNumberOfThreads) {
-  const Ref<Trace> trace = Trace::create({.events = 10});
+  const Ref<Tracer> trace = Tracer::create({.events = 10});
   const TraceLane own = trace->thread_lane();
   EXPECT_EQ(trace->thread_lane(), own);
   std::latch all_know(80);
@@ -85,7 +85,7 @@ TEST(Trace, KnowsABoundedNumberOfThreads) {
 }
 
 TEST(Trace, WritesTraceEvents) {
-  const Ref<Trace> trace = Trace::create({.events = 10});
+  const Ref<Tracer> trace = Tracer::create({.events = 10});
   const TraceLane lane = trace->add_lane("net \"a\" request 1");
   TraceEvent event{.begin_ns = 5'000'000'123,
                    .end_ns = 5'000'002'125,

@@ -50,7 +50,7 @@ struct CompileOptions {
   // Values of the symbols at which a dynamic program's placement order is chosen; empty: a guess from their
   // ranges.
   std::vector<int64_t> typical;
-  Trace* trace = nullptr;
+  Tracer* trace = nullptr;
 };
 
 struct Compiled {

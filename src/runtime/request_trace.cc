@@ -21,7 +21,7 @@ TraceEvent event_of(const TracedStep& step, int32_t run) {
 
 }  // namespace
 
-RequestTrace::RequestTrace(Ref<Trace> trace, std::string_view name)
+RequestTrace::RequestTrace(Ref<Tracer> trace, std::string_view name)
     : prepare(trace->text("prepare")),
       expressions(trace->text("expressions")),
       placement(trace->text("placement")),

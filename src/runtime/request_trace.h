@@ -30,14 +30,14 @@ struct TracedStep {
 class RequestTrace {
  public:
   // `name` is the request's: that of its lane.
-  RequestTrace(Ref<Trace> trace, std::string_view name);
+  RequestTrace(Ref<Tracer> trace, std::string_view name);
 
   std::vector<TracedStep> steps_of(const Program& program, std::span<const ConcreteStep> steps,
                                    const ShapeValues& values, std::span<const StepKernel> kernels);
   // Of the last submission, which is over.
   void add_run(const CommandBuffer& commands, std::span<const TracedStep> steps);
 
-  Trace* trace() const { return trace_.get(); }
+  Tracer* trace() const { return trace_.get(); }
 
   const TraceText prepare;
   const TraceText expressions;
@@ -55,7 +55,7 @@ class RequestTrace {
   void add_steps(std::span<const CommandProfile> lines, std::span<const TracedStep> steps);
   void add_participants(std::span<const ParticipantProfile> lines, std::span<const TracedStep> steps);
 
-  Ref<Trace> trace_;
+  Ref<Tracer> trace_;
   // Steps that run at the same time lie on different ones: slices of one lane may only nest.
   std::array<TraceLane, 3> lanes_{};
   int32_t runs_ = 0;

@@ -72,7 +72,7 @@ class RequestTraces : public ::testing::Test {
   }
   static bool on_device(const TraceEvent& event) { return event.lane > 64; }
 
-  Ref<Trace> trace_ = Trace::create({.events = 1000});
+  Ref<Tracer> trace_ = Tracer::create({.events = 1000});
   Ref<Session> session_;
 };
 

@@ -46,7 +46,7 @@ struct SessionOptions {
   int32_t participants = 0;  // among how many a step is split; 0: the device's
   std::string name;          // for messages; empty: the program's
   bool verify_constants = false;
-  Trace* trace = nullptr;  // of loading; requests are traced by their own options
+  Tracer* trace = nullptr;  // of loading; requests are traced by their own options
 };
 
 // The lines of the ledger, in bytes.
@@ -72,7 +72,7 @@ struct RequestOptions {
   bool profile = false;
   bool lock = false;
   // Of preparing and running; the recordings keep timestamps for it, as with `profile`.
-  Ref<Trace> trace;
+  Ref<Tracer> trace;
 };
 
 class Session : public RefCounted {
@@ -319,7 +319,7 @@ class Request : public RefCounted {
   bool is_idle() const;
 
   // For spans: null where nothing is traced.
-  Trace* trace() const { return tracer_ ? tracer_->trace() : nullptr; }
+  Tracer* trace() const { return tracer_ ? tracer_->trace() : nullptr; }
   TraceText text(const TraceText RequestTrace::* name) const { return tracer_ ? (*tracer_).*name : -1; }
 
   Ref<Session> session_;

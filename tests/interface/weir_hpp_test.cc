@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -167,6 +168,28 @@ TEST_F(Hpp, BindsTheCallersMemory) {
   EXPECT_EQ(buffer.as<float>()[1], 2);
   EXPECT_EQ(request.input_verdict(0, weir::TensorView::of(y, WEIR_INT32, {2, 2})).answer,
             WEIR_BINDING_REFUSED);
+}
+
+TEST_F(Hpp, TracesSessionsAndRequests) {
+  const weir::Trace trace(1000);
+  options_.dims = {{"n", 2, 2}};
+  options_.trace = trace;
+  const weir::Session session(runtime_, device_, path_, options_);
+  const int64_t opened = trace.kept();
+  EXPECT_GT(opened, 0);
+  session.request().run();
+  EXPECT_EQ(trace.kept(), opened);
+  weir::RequestOptions traced;
+  traced.trace = trace;
+  session.request(traced).run();
+  EXPECT_GT(trace.kept(), opened);
+  EXPECT_EQ(trace.dropped(), 0);
+  const std::string file = path_ + ".json";
+  trace.write(file);
+  std::string text(std::istreambuf_iterator<char>(std::ifstream(file).rdbuf()), {});
+  EXPECT_THAT(text, HasSubstr("\"name\":\"rectify\""));
+  std::remove(file.c_str());
+  EXPECT_THROW(trace.write("/no/such/folder/t.json"), weir::Error);
 }
 
 TEST_F(Hpp, ThrowsWhatGoesWrong) {

@@ -34,7 +34,7 @@ struct ImportOptions {
   std::vector<std::pair<std::string, std::vector<std::optional<Range>>>> shapes;
   // Integer inputs of static shape whose elements may be sizes: they become symbols.
   std::vector<std::string> shape_inputs;
-  Trace* trace = nullptr;
+  Tracer* trace = nullptr;
 };
 
 // Dimensions that the model leaves open take this range.

@@ -54,7 +54,7 @@ ordered_json to_json(const Ledger& ledger) {
 
 // Runs of a request of its own: what was measured before had no timestamps in it.
 // They take turns with runs that are not traced, so that what tracing costs can be told.
-Result<void> trace_runs(const Engine& engine, const Ref<Trace>& trace, Request& plain, ordered_json& json) {
+Result<void> trace_runs(const Engine& engine, const Ref<Tracer>& trace, Request& plain, ordered_json& json) {
   constexpr int kRuns = 20;
   WEIR_ASSIGN(Ref<Request> traced, engine.session->create_request({.trace = trace}));
   WEIR_TRY(fill_inputs(*traced, engine.session->program()));
@@ -74,7 +74,7 @@ Result<void> trace_runs(const Engine& engine, const Ref<Trace>& trace, Request& 
   return {};
 }
 
-Result<void> bench(const BenchOptions& options, const Ref<Trace>& trace) {
+Result<void> bench(const BenchOptions& options, const Ref<Tracer>& trace) {
   EngineOptions engine_options;
   engine_options.trace = trace;
   engine_options.model = options.model;
@@ -212,7 +212,7 @@ Result<void> bench(const BenchOptions& options, const Ref<Trace>& trace) {
 }  // namespace
 
 int bench_command(const BenchOptions& options) {
-  const Ref<Trace> trace = make_trace(options.trace);
+  const Ref<Tracer> trace = make_trace(options.trace);
   return exit_code(write_trace(trace, options.trace, bench(options, trace)));
 }
 

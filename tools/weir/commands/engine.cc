@@ -95,11 +95,11 @@ Result<Engine> open_engine(const EngineOptions& options, Ref<Device> device) {
   return engine;
 }
 
-Ref<Trace> make_trace(const std::string& path) {
-  return path.empty() ? Ref<Trace>() : Trace::create();
+Ref<Tracer> make_trace(const std::string& path) {
+  return path.empty() ? Ref<Tracer>() : Tracer::create();
 }
 
-Result<void> write_trace(const Ref<Trace>& trace, const std::string& path, Result<void> result) {
+Result<void> write_trace(const Ref<Tracer>& trace, const std::string& path, Result<void> result) {
   if (trace) {
     const Result<void> written = trace->write(path);
     if (!result || !written) {

@@ -30,15 +30,15 @@ struct EngineOptions {
   RunnerOptions runner;
   bool batch_of_one = false;
   bool materialize_steps = false;
-  Ref<Trace> trace;  // null: nothing is traced
+  Ref<Tracer> trace;  // null: nothing is traced
 };
 
 // The best that the processor has for an empty name.
 Result<Isa> parse_isa(const std::string& name);
 Result<ModelOptions> model_options(const EngineOptions& options);
 // Null for an empty path. What is written at the end, whatever the command's result was.
-Ref<Trace> make_trace(const std::string& path);
-Result<void> write_trace(const Ref<Trace>& trace, const std::string& path, Result<void> result);
+Ref<Tracer> make_trace(const std::string& path);
+Result<void> write_trace(const Ref<Tracer>& trace, const std::string& path, Result<void> result);
 Result<Ref<Device>> open_device(const RunnerOptions& runner);
 Result<Engine> open_engine(const EngineOptions& options, Ref<Device> device = {});
 

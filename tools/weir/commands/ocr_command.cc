@@ -319,7 +319,7 @@ class Reader {
   }
 
   const OcrOptions& options_;
-  Ref<Trace> trace_;
+  Ref<Tracer> trace_;
   Engine detector_;
   Engine recogniser_;
   Ref<Request> detect_request_;

@@ -297,7 +297,7 @@ class Runner {
   }
 
   const RunOptions& options_;
-  Ref<Trace> trace_;
+  Ref<Tracer> trace_;
   Engine engine_;
   Ref<Request> request_;
   std::vector<Array> inputs_;
