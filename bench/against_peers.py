@@ -6,9 +6,10 @@
     against_peers.py --work build/peers --models DIR [--threads 1,2] [--rounds 4] [--seconds 0.3] [NAME ...]
 
 Each peer is a process of its own (peer.py), loaded once and stopped while others have their turn; the order rotates from
-round to round. Weir's turn is `weir bench`, started anew. Given are the least latency of all rounds and, in brackets, the
-ratio Weir / peer of it (below 1: Weir is faster); --median takes the median of the best round instead. A peer's call
-through its Python interface is included (5 to 40 µs), Weir's is not there. Outputs are compared with onnxruntime's.
+round to round. Weir's turn is `weir bench`, started anew. Given are latencies and, in brackets, the ratio Weir / peer (below
+1: Weir is faster). --take chooses what to take of the rounds: `processor`, processor time, is at one thread the latency
+without what other work on the machine adds; with more threads it also counts what a runtime spends on waiting. A peer's
+call through its Python interface is included (5 to 40 µs), Weir's is not there. Outputs are compared with onnxruntime's.
 """
 import argparse
 import json
@@ -39,6 +40,9 @@ MODELS = {
     "silero": ("silero_vad_v6.onnx", {"input": (1, 576), "h": (1, 1, 128), "c": (1, 1, 128)}),
 }
 
+
+TAKES = {"least": "least latency of all rounds", "median": "median latency of the best round",
+         "processor": "processor time of a run, all threads, on average over the best round"}
 
 # Of outputs that are taken for the same network's.
 FURTHEST = 0.05
@@ -84,13 +88,14 @@ class Peer:
             self.process.stdin.write(f"{0.05 if warm else seconds}\n")
             self.process.stdin.flush()
             line = self.process.stdout.readline()
-            while line and not line.startswith("["):
+            while line and not line.startswith("{"):
                 line = self.process.stdout.readline()
             if not line:
                 self.version = ""
                 return
-        times = json.loads(line)
-        self.times.append((min(times), statistics.median(times)))
+        report = json.loads(line)
+        self.times.append({"least": min(report["latencies"]), "median": statistics.median(report["latencies"]),
+                           "processor": report["processor"]})
         self.pause()
 
     def end(self):
@@ -119,8 +124,9 @@ class Weir:
 
     def turn(self, seconds):
         done = subprocess.run([*self.command, "--seconds", str(seconds)], capture_output=True, text=True, check=True)
-        latency = json.loads(done.stdout)["latency_ms"]
-        self.times.append((latency["min"], latency["p50"]))
+        report = json.loads(done.stdout)
+        self.times.append({"least": report["latency_ms"]["min"], "median": report["latency_ms"]["p50"],
+                           "processor": report["cpu_seconds_per_inference"] * 1e3})
 
     def end(self):
         pass
@@ -163,9 +169,9 @@ def measure(arguments, name, threads, notes):
                 taker.turn(arguments.seconds)
     for taker in takers:
         taker.end()
-    pick = 1 if arguments.median else 0
-    return {taker.name: min(times[pick] for times in taker.times) for taker in takers if taker.version and taker.times}, {
-        peer.name: peer.version for peer in peers}
+    best = {take: {taker.name: min(times[take] for times in taker.times) for taker in takers if taker.version and taker.times}
+            for take in TAKES}
+    return best, {peer.name: peer.version for peer in peers}
 
 
 def table(results, peers, threads):
@@ -197,7 +203,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--peers", default=",".join(PEERS))
-    parser.add_argument("--median", action="store_true")
+    parser.add_argument("--take", default="least,median", help="tables to print, of: " + ", ".join(TAKES))
     parser.add_argument("names", nargs="*", help="models of the list to run; all by default")
     arguments = parser.parse_args()
     if arguments.setup:
@@ -216,9 +222,14 @@ def main():
         for name in arguments.names or MODELS:
             results[name], found = measure(arguments, name, threads, notes)
             versions |= found
-            print(f"{name} {threads}: " + ", ".join(f"{key} {value:.3f}" for key, value in results[name].items()),
-                  file=sys.stderr, flush=True)
-        print(table(results, [peer for peer in arguments.peers.split(",") if peer in versions], threads) + "\n", flush=True)
+            for take in arguments.take.split(","):
+                print(f"{name} {threads} {take}: " +
+                      ", ".join(f"{key} {value:.3f}" for key, value in results[name][take].items()),
+                      file=sys.stderr, flush=True)
+        for take in arguments.take.split(","):
+            print(f"{TAKES[take]}, ms:\n")
+            print(table({name: best[take] for name, best in results.items()},
+                        [peer for peer in arguments.peers.split(",") if peer in versions], threads) + "\n", flush=True)
     print("versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()))
     print(f"load when it ended: {os.getloadavg()[0]:.1f}; {time.time() - begin:.0f} s")
     for note in notes:
