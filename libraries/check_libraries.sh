@@ -63,8 +63,9 @@ names)
   ;;
 runs)
   mkdir -p "$3"
-  "$1" "$3/small.onnx" "$3/small.weir"
+  "$1" "$3/small.onnx" "$3/small.weir" "$3/portable.weir"
   "$2" "$3/small.weir" "$3/small.onnx"
+  "$2" "$3/portable.weir" "$3/small.onnx" # packs without the compiler
   ;;
 installs)
   rm -rf "$4"

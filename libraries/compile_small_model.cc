@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// compile_small_model MODEL.onnx PROGRAM.weir: writes both, y = x · w + b over float32[n, 2].
+// compile_small_model MODEL.onnx PROGRAM.weir PORTABLE.weir: writes all, y = x · w + b over float32[n, 2].
 #include <cstdio>
 #include <fstream>
 
@@ -8,7 +8,7 @@
 #include "import/testing/model_builder.h"
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
+  if (argc != 4) {
     return 2;
   }
   weir::testing::ModelBuilder model(13);
@@ -20,10 +20,14 @@ int main(int argc, char** argv) {
   model.node("Add", {"xw", "b"}, {"y"}, "sum");
   model.output("y");
   std::ofstream(argv[1], std::ios::binary) << model.bytes();
-  const auto compiled = weir::compile_model(argv[1], argv[2], {});
-  if (!compiled) {
-    std::fprintf(stderr, "%s\n", compiled.error().to_string().c_str());
-    return 1;
+  for (const bool portable : {false, true}) {
+    weir::ModelOptions options;
+    options.compile.portable = portable;
+    const auto compiled = weir::compile_model(argv[1], argv[portable ? 3 : 2], options);
+    if (!compiled) {
+      std::fprintf(stderr, "%s\n", compiled.error().to_string().c_str());
+      return 1;
+    }
   }
   return 0;
 }

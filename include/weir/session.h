@@ -69,6 +69,14 @@ typedef struct weir_state_choice {
   const char* output;
 } weir_state_choice;
 
+// Another value for a constant of the model, by the name that the model gives it: the same type and shape,
+// any strides. Read while the session is opened. One that was folded or fused away when a program file was
+// compiled is an error, which says what to compile it with (docs/constants.md).
+typedef struct weir_constant {
+  const char* name;
+  const weir_tensor* tensor;
+} weir_constant;
+
 typedef struct weir_session_options {
   size_t struct_size;
   const char* name;  // for messages; NULL: the program's
@@ -89,6 +97,8 @@ typedef struct weir_session_options {
   const weir_state_choice* states;
   int32_t state_count;
   weir_trace* trace;  // of opening it; NULL: none. Only used while it is opened
+  const weir_constant* constants;
+  int32_t constant_count;
 } weir_session_options;
 
 // Opens a model file (compiled now, or found in the cache) or a program file (*.weir). A library without the

@@ -32,6 +32,12 @@ struct StateChoice {
   std::string output;
 };
 
+// Another value for a constant of the model.
+struct ConstantValue {
+  std::string name;
+  weir_tensor tensor;
+};
+
 struct SessionOptions {
   std::string name;
   std::vector<DimChoice> dims;
@@ -44,6 +50,7 @@ struct SessionOptions {
   weir_strictness strict = WEIR_STRICT_NONE;
   std::vector<StateChoice> states;
   Trace trace = nullptr;  // of opening it
+  std::vector<ConstantValue> constants;
 };
 
 class Session : public detail::Handle<weir_session, weir_session_retain, weir_session_release> {
@@ -147,6 +154,12 @@ class Session : public detail::Handle<weir_session, weir_session_retain, weir_se
     }
     c.states = states.data();
     c.state_count = static_cast<int32_t>(states.size());
+    std::vector<weir_constant> constants;
+    for (const ConstantValue& constant : options.constants) {
+      constants.push_back({constant.name.c_str(), &constant.tensor});
+    }
+    c.constants = constants.data();
+    c.constant_count = static_cast<int32_t>(constants.size());
     weir_session* session = nullptr;
     check(weir_session_open(runtime.get(), device.get(), path.c_str(), &c, &session));
     return session;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include "api/program_cache.h"
@@ -17,10 +18,10 @@ constexpr std::string_view kProgramMagic = "WEIRPROG";
 
 // Everything of the options that changes the program.
 std::string options_text(const ModelOptions& options) {
-  std::string text =
-      fmt::format("fuse={} memory={} steps={} reference={} limit={} one={}", options.compile.fuse,
-                  options.compile.prefer_memory, options.compile.materialize_steps,
-                  options.compile.reference_only, options.compile.memory_limit, options.batch_of_one);
+  std::string text = fmt::format(
+      "fuse={} memory={} steps={} reference={} limit={} one={} portable={}", options.compile.fuse,
+      options.compile.prefer_memory, options.compile.materialize_steps, options.compile.reference_only,
+      options.compile.memory_limit, options.batch_of_one, options.compile.portable);
   for (const auto& [name, range] : options.import.dims) {
     text += fmt::format(" dim {}={}..{}", name, range.min, range.max);
   }
@@ -37,6 +38,9 @@ std::string options_text(const ModelOptions& options) {
     // Names may hold anything, so their lengths tell them apart.
     text +=
         fmt::format(" state {}:{}={}:{}", state.input.size(), state.input, state.output.size(), state.output);
+  }
+  for (const std::string& name : options.import.swappable) {
+    text += " swappable " + name;
   }
   for (int64_t value : options.compile.typical) {
     text += fmt::format(" typical {}", value);
@@ -180,6 +184,22 @@ Result<Model> open_model(const std::string& path, const ModelOptions& options) {
   }
   WEIR_ASSIGN(model.loaded, load_from_memory(compiled));
   return model;
+}
+
+Result<CacheState> cache_state(const std::string& path, const ModelOptions& options) {
+  CacheState state;
+  const std::optional<std::string> folder =
+      options.cache_folder.empty() ? default_cache_folder() : std::optional(options.cache_folder);
+  if (!folder) {
+    state.note = "there is no folder for it (set WEIR_CACHE)";
+    return state;
+  }
+  const ProgramCache cache(*folder, kDefaultCacheBytes);
+  WEIR_ASSIGN(const std::string key, cache.key(path, options_text(options)));
+  state.program = cache.path(key);
+  std::error_code missing;
+  state.found = std::filesystem::exists(state.program, missing);
+  return state;
 }
 
 Result<void> compile_model(const std::string& path, const std::string& target, const ModelOptions& options) {

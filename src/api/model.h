@@ -48,6 +48,14 @@ Result<Graph> import_model(const std::string& path, const ModelOptions& options)
 
 Result<Model> open_model(const std::string& path, const ModelOptions& options);
 
+// Whether open_model() would find the model's program in the cache. Changes nothing.
+struct CacheState {
+  std::string program;  // where it lies or would lie; empty: nowhere, `note` says why
+  bool found = false;
+  std::string note;
+};
+Result<CacheState> cache_state(const std::string& path, const ModelOptions& options);
+
 // Compiles and writes the program to `target`.
 Result<void> compile_model(const std::string& path, const std::string& target, const ModelOptions& options);
 

@@ -14,6 +14,9 @@ weir::Result<weir::api::OpenedProgram> open_program(const std::string& path,
   for (const auto& [input, output] : choice.states) {
     options.compile.states.push_back({input, output});
   }
+  for (const weir::ConstantValue& constant : choice.constants) {
+    options.import.swappable.push_back(constant.name);
+  }
   options.use_cache = choice.use_cache;
   options.cache_folder = choice.cache_folder;
   options.trace = choice.trace;

@@ -75,6 +75,19 @@ Result<SessionChoice> read_choice(const weir_session_options& options) {
     }
     choice.states.emplace_back(state.input, state.output);
   }
+  if (options.constant_count < 0 || (options.constant_count > 0 && options.constants == nullptr)) {
+    return fail(StatusCode::kInvalidArgument, "Session options count ({}) constants and give none.",
+                options.constant_count);
+  }
+  for (int32_t i = 0; i < options.constant_count; ++i) {
+    const weir_constant& constant = options.constants[i];
+    if (constant.name == nullptr || constant.tensor == nullptr) {
+      return fail(StatusCode::kInvalidArgument, "Constant ({}) is given without a name or a tensor.", i);
+    }
+    WEIR_ASSIGN(const TensorView tensor, read_tensor(*constant.tensor), "while reading constant '{}'",
+                constant.name);
+    choice.constants.push_back({constant.name, tensor});
+  }
   return choice;
 }
 
@@ -109,9 +122,9 @@ void add_notices(weir_session& session, bool cache_wanted) {
     session.notices.push_back(
         {notice.kind == NoticeKind::kCost ? WEIR_COST : WEIR_INFO, notice.what, notice.reason, bytes});
   }
-  if (session.session->constants_copied()) {
-    session.notices.push_back({WEIR_COST, "copy", "the constants are " + session.session->constants_note(),
-                               program.constant_bytes});
+  for (const NoticeReport& notice : session.session->load_notices()) {
+    session.notices.push_back(
+        {notice.kind == NoticeKind::kCost ? WEIR_COST : WEIR_INFO, notice.what, notice.reason, notice.bytes});
   }
   if (session.compiled) {
     session.notices.push_back({WEIR_INFO, "compiled", "the program was compiled now", -1});
@@ -160,6 +173,7 @@ Result<Ref<weir_session>> open(Ref<Device> device, const char* path, const weir_
   session_options.name = text(options.name);
   session_options.verify_constants = options.verify_constants;
   session_options.trace = choice.trace;
+  session_options.constants = choice.constants;
   Ref<weir_session> session = make_ref<weir_session>();
   WEIR_ASSIGN(session->session,
               Session::create(std::move(opened.loaded), std::move(device), session_options));

@@ -17,6 +17,7 @@ struct SessionChoice {
   std::vector<std::pair<std::string, Range>> dims;
   std::vector<std::pair<std::string, std::vector<std::optional<Range>>>> shapes;
   std::vector<std::pair<std::string, std::string>> states;  // input, output
+  std::vector<ConstantValue> constants;                     // their names are of interest to a compiler too
   std::string cache_folder;                                 // empty: the default
   bool use_cache = true;
   Tracer* trace = nullptr;

@@ -54,4 +54,8 @@ class MappedFile {
   std::span<const std::byte> bytes_;  // empty, and not mapped, for an empty file
 };
 
+// Lets the system take back the memory of those pages of a mapped file that lie wholly in `bytes`. They can
+// be read again: then they come from the file.
+void release_pages(std::span<const std::byte> bytes);
+
 }  // namespace weir

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "compile/constant_list.h"
 #include "compile/declare_states.h"
 #include "compile/emit.h"
 #include "compile/lower.h"
@@ -93,6 +94,7 @@ Result<Compiled> compile(Graph graph, const CompileOptions& options) {
   WEIR_TRY(declare_states(graph, options.states), "while declaring the states of model '{}'", graph.name);
   PassContext context{&options};
   int64_t unfused = -1;
+  const std::vector<int32_t> uses = count_uses(graph);
   for (const Pass& pass : kPasses) {
     if (pass.fuses && !options.fuse) {
       continue;
@@ -121,6 +123,7 @@ Result<Compiled> compile(Graph graph, const CompileOptions& options) {
   {
     const TraceSpan span(options.trace, "lower");
     WEIR_ASSIGN(lowered, lower(*shared, options), "while lowering model '{}'", shared->name);
+    lowered.constants = list_constants(*shared, uses);
     if (options.fuse) {
       alias_in_place(lowered);
     }

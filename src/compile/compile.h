@@ -43,6 +43,9 @@ struct CompileOptions {
   bool verify_passes = false;
   // Refuses implementations whose packed weights are much larger than the model's, though they may be faster.
   bool prefer_memory = false;
+  // Constants stay plain and are packed when a session is opened, and steps may run on their reference: for
+  // processors whose kernels want other layouts. The file is about as large as the model.
+  bool portable = false;
   // The arena must not be larger than this many bytes; 0: no limit. Static programs only.
   int64_t memory_limit = 0;
   // Called with the name of each pass and the graph after it (see pass_names()).

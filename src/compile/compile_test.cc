@@ -179,7 +179,7 @@ struct Outputs {
   std::vector<std::vector<float>> values;
 };
 
-Ref<Session> load(Graph graph, const CompileOptions& options, Ref<Device> device, Isa isa = detect_isa()) {
+LoadedProgram loaded_program(Graph graph, const CompileOptions& options) {
   auto compiled = compile(std::move(graph), options);
   EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error().to_string());
   auto image = program_image(compiled->program, compiled->blocks);
@@ -187,9 +187,16 @@ Ref<Session> load(Graph graph, const CompileOptions& options, Ref<Device> device
   auto kept = std::make_shared<std::vector<std::byte>>(std::move(*image));
   auto loaded = read_program(*kept, kept);
   EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error().to_string());
+  return *loaded;
+}
+
+Ref<Session> load(Graph graph, const CompileOptions& options, Ref<Device> device, Isa isa = detect_isa(),
+                  bool reference = false) {
   SessionOptions session_options;
   session_options.isa = isa;
-  auto session = Session::create(std::move(*loaded), std::move(device), session_options);
+  session_options.reference_only = reference;
+  auto session =
+      Session::create(loaded_program(std::move(graph), options), std::move(device), session_options);
   EXPECT_TRUE(session) << (session ? "" : session.error().to_string());
   return *session;
 }
@@ -372,12 +379,106 @@ TEST(Session, RefusesStepsThatTheirImplementationDoesNotTake) {
                 program.storages[static_cast<size_t>(packed_step(program).packed[0].storage)].pack_id =
                     "other";
               }),
-              testing::HasSubstr("is not packed as implementation"));
+              testing::HasSubstr("wants it as"));
   EXPECT_THAT(
       refusal_of([](Program& program) { packed_step(program).implementations = {"softmax.rows.sse4"}; }),
       testing::AnyOf(testing::HasSubstr("runs operator Softmax"), testing::HasSubstr("runs on none")));
   EXPECT_THAT(refusal_of([](Program& program) { packed_step(program).implementations = {"reference.conv"}; }),
               testing::HasSubstr("packs (0) operands"));
+}
+
+TEST(Portable, GivesTheBitsOfThePackedProgram) {
+  CompileOptions portable;
+  portable.portable = true;
+  const std::vector<int64_t> image = {2, 3, 21, 23};
+  const std::vector<int64_t> text = {2, 13, 24};
+  for (int i = 0; i <= static_cast<int>(detect_isa()); ++i) {
+    const auto isa = static_cast<Isa>(i);
+    for (const bool discrete : {false, true}) {
+      const auto device = [&] { return cpu(2, true, discrete); };
+      EXPECT_EQ(run(*load(convolutional_network(true), portable, device(), isa), image).values,
+                run(*load(convolutional_network(true), {}, device(), isa), image).values)
+          << to_string(isa);
+      EXPECT_EQ(run(*load(attention_network(), portable, device(), isa), text).values,
+                run(*load(attention_network(), {}, device(), isa), text).values)
+          << to_string(isa);
+    }
+  }
+}
+
+TEST(Portable, PacksInMemoryThatIsPlannedAndListed) {
+  CompileOptions portable;
+  portable.portable = true;
+  const Ref<Session> session = load(convolutional_network(false), portable, cpu(1));
+  const Ref<Session> packed = load(convolutional_network(false), {}, cpu(1));
+  int64_t bytes = 0;
+  for (const Storage& storage : session->program().storages) {
+    if (storage.kind == StorageKind::kPacked) {
+      bytes += session->program().dims[static_cast<size_t>(storage.bytes)].value;
+    }
+    EXPECT_TRUE(storage.kind != StorageKind::kConstant || storage.pack_id.empty());
+  }
+  EXPECT_GT(bytes, 0);
+  ASSERT_EQ(session->load_notices().size(), 1);
+  EXPECT_EQ(session->load_notices()[0].kind, NoticeKind::kCost);
+  EXPECT_EQ(session->load_notices()[0].what, "packing");
+  EXPECT_EQ(session->load_notices()[0].bytes, bytes);
+  EXPECT_EQ(session->program().arena_bytes, packed->program().arena_bytes);  // a residual in place, in both
+  EXPECT_TRUE(packed->load_notices().empty());
+  EXPECT_EQ(packed->own_constants(), nullptr);
+  // Compiled in memory: the plain constants stay beside the packed ones. `run` compares plan and count.
+  EXPECT_GE(session->planned({})->constants, session->program().constant_bytes + bytes);
+  run(*session, {1, 3, 18, 23});
+}
+
+TEST(Portable, RunsOnReference) {
+  CompileOptions portable;
+  portable.portable = true;
+  for (const bool discrete : {false, true}) {
+    const Ref<Session> session =
+        load(convolutional_network(true), portable, cpu(2, true, discrete), detect_isa(), true);
+    for (const StepKernel& kernel : session->kernels()) {
+      EXPECT_TRUE(kernel.implementation->reference) << kernel.implementation->name;
+    }
+    EXPECT_EQ(session->own_constants(), nullptr);  // nothing is packed
+    const std::vector<int64_t> shape = {2, 3, 21, 23};
+    expect_close(run(*session, shape), run(*load(convolutional_network(true), {}, cpu(1)), shape));
+  }
+  const Ref<Session> text = load(attention_network(), portable, cpu(1), detect_isa(), true);
+  expect_close(run(*text, {2, 13, 24}), run(*load(attention_network(), {}, cpu(1)), {2, 13, 24}));
+}
+
+TEST(Portable, AProgramThatHoldsPackedConstantsHasNoReference) {
+  SessionOptions options;
+  options.reference_only = true;
+  auto session = Session::create(loaded_program(convolutional_network(false), {}), cpu(1), options);
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(session.error().message(), testing::HasSubstr("compile the model again with --portable"));
+}
+
+TEST(Portable, ASessionRefusesPackingsThatLie) {
+  const auto refusal = [](const std::function<void(Program&, Storage&)>& change, bool sound = true) {
+    CompileOptions portable;
+    portable.portable = true;
+    LoadedProgram loaded = loaded_program(convolutional_network(false), portable);
+    const int32_t storage = packed_step(loaded.program).packed[0].storage;
+    change(loaded.program, loaded.program.storages[static_cast<size_t>(storage)]);
+    EXPECT_EQ(bool(verify(loaded.program)), sound);
+    auto session = Session::create(std::move(loaded), cpu(1), {});
+    return session ? "" : session.error().to_string();
+  };
+  EXPECT_EQ(refusal([](Program&, Storage&) {}), "");
+  EXPECT_THAT(refusal([](Program&, Storage& storage) { storage.pack_id = "f32.unknown"; }),
+              testing::HasSubstr("is packed as 'f32.unknown'"));
+  EXPECT_THAT(refusal([](Program& program, Storage& storage) {
+                program.dims.push_back({.op = DimOp::kConstant, .value = 64});
+                storage.bytes = static_cast<int32_t>(program.dims.size()) - 1;
+              }),
+              testing::HasSubstr("(64 bytes), and implementation"));
+  EXPECT_THAT(refusal([](Program& program, Storage&) { packed_step(program).packed.clear(); },
+                      /*sound=*/false),  // the verifier misses a reader; the session asks again
+              testing::HasSubstr("packs (1) operands, and the step has (0) packed"));
 }
 
 TEST(Compile, AnArenaOverTheLimitSaysByHowMuch) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "base/checked.h"
 #include "compile/declare_states.h"
@@ -17,6 +18,7 @@ class Emitter {
       : lowered_(lowered),
         options_(options),
         storage_of_(lowered.storages.size(), -1),
+        kernels_read_(lowered.storages.size(), false),
         tensor_of_(lowered.views.size(), -1),
         packed_tensor_of_(lowered.views.size(), -1) {
     compiled_.graph = std::move(graph);
@@ -51,6 +53,8 @@ class Emitter {
     for (const Lowered::Notice& notice : lowered_.notices) {
       program_.notices.push_back({notice.kind, notice.what, notice.reason, table_.add(notice.bytes)});
     }
+    lay_out_constants();
+    list_constants();
     program_.constant_bytes = constant_bytes_;
     program_.dims.assign(table_.entries().begin(), table_.entries().end());
     const TraceSpan span(options_.trace, "place");
@@ -98,14 +102,54 @@ class Emitter {
     storage.pack_id = source.pack_id;
     known = static_cast<int32_t>(program_.storages.size());
     if (source.kind == StorageKind::kConstant) {
-      storage.offset = constant_bytes_;
-      add_block(source, known);
+      constants_.push_back(index);
     }
     program_.storages.push_back(std::move(storage));
     return known;
   }
 
-  // Constants lie in the file in the order of their first use.
+  // Constants lie in the file in the order of their first use; those that sessions only pack from come last,
+  // so that their pages need not stay in memory.
+  void lay_out_constants() {
+    std::ranges::stable_partition(constants_,
+                                  [&](int32_t index) { return kernels_read_[static_cast<size_t>(index)]; });
+    for (const int32_t index : constants_) {
+      const int32_t storage = storage_of_[static_cast<size_t>(index)];
+      program_.storages[static_cast<size_t>(storage)].offset = constant_bytes_;
+      add_block(lowered_.storages[static_cast<size_t>(index)], storage);
+    }
+  }
+
+  // What became of the model's constants.
+  void list_constants() {
+    std::map<ValueId, int32_t> plain;  // storages that the program has
+    std::vector<ValueId> packed;
+    for (size_t i = 0; i < lowered_.storages.size(); ++i) {
+      const LoweredStorage& storage = lowered_.storages[i];
+      if (storage.kind == StorageKind::kConstant && storage_of_[i] >= 0) {
+        if (storage.pack_source >= 0) {
+          packed.push_back(storage.constant);
+        } else {
+          plain[storage.constant] = static_cast<int32_t>(i);
+        }
+      }
+    }
+    for (const LoweredConstant& constant : lowered_.constants) {
+      ProgramConstant listed{constant.name, constant.fate, -1};
+      if (constant.fate == ConstantFate::kPlain) {
+        if (std::ranges::find(packed, constant.value) != packed.end()) {
+          listed.fate = ConstantFate::kPackedOnly;
+        } else if (const auto found = plain.find(constant.value); found != plain.end()) {
+          const auto whole = std::ranges::find(lowered_.views, found->second, &LoweredView::storage);
+          listed.tensor = add_tensor(static_cast<int32_t>(whole - lowered_.views.begin()));
+        } else {
+          listed.fate = ConstantFate::kUnused;
+        }
+      }
+      program_.constants.push_back(std::move(listed));
+    }
+  }
+
   void add_block(const LoweredStorage& source, int32_t storage) {
     ConstantBlock block;
     block.offset = constant_bytes_;
@@ -179,9 +223,15 @@ class Emitter {
     for (size_t i = 0; i < source.inputs.size(); ++i) {
       const auto packed = std::ranges::find(source.packed, static_cast<int32_t>(i), &PackedOperand::input);
       const bool is_packed = packed != source.packed.end();
-      step.inputs.push_back(source.inputs[i] < 0 ? -1 : add_tensor(source.inputs[i], is_packed));
+      const bool holds_packed =
+          is_packed && lowered_.storages[static_cast<size_t>(packed->storage)].kind == StorageKind::kConstant;
+      step.inputs.push_back(source.inputs[i] < 0 ? -1 : add_tensor(source.inputs[i], holds_packed));
       if (is_packed) {
         step.packed.push_back({packed->input, add_storage(packed->storage)});
+        kernels_read_[static_cast<size_t>(packed->storage)] = true;
+      } else if (source.inputs[i] >= 0) {
+        kernels_read_[static_cast<size_t>(lowered_.views[static_cast<size_t>(source.inputs[i])].storage)] =
+            true;
       }
     }
     for (int32_t output : source.outputs) {
@@ -306,7 +356,9 @@ class Emitter {
   Program program_;
   DimTable table_;
   int64_t constant_bytes_ = 0;
+  std::vector<int32_t> constants_;  // lowered storages, in the order of their first use
   std::vector<int32_t> storage_of_;
+  std::vector<bool> kernels_read_;  // by lowered storage: as it is, not only to pack from
   std::vector<int32_t> tensor_of_;
   std::vector<int32_t> packed_tensor_of_;
 };

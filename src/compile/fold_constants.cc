@@ -64,7 +64,7 @@ bool can_fold(const Graph& graph, const Node& node) {
     return false;
   }
   for (ValueId input : node.inputs) {
-    if (input != kNoValue && !graph.value(input).constant) {
+    if (input != kNoValue && (!graph.value(input).constant || graph.value(input).swappable)) {
       return false;
     }
   }
@@ -110,6 +110,11 @@ Result<void> fold(Graph& graph, NodeId id) {
   const ConcreteOp op{node.op, &node.attributes, input_specs, output_specs};
   WEIR_TRY(run_reference(op, inputs, outputs), "while evaluating constant node '{}' ({})", node.name,
            node.origin);
+  for (ValueId input : node.inputs) {
+    if (input != kNoValue) {
+      graph.value(input).consumed = true;
+    }
+  }
   const std::vector<ValueId> folded = node.outputs;
   for (size_t i = 0; i < folded.size(); ++i) {
     if (folded[i] != kNoValue) {

@@ -179,7 +179,15 @@ bool fuse_into(Graph& graph, NodeId id, const std::vector<std::vector<Graph::Use
   }
   const ValueId bias_id = graph.add_constant(base + ".bias", {ElementType::kFloat32, {channels}, {}},
                                              Constant::copy(std::as_bytes(std::span(new_bias))));
+  for (const ValueId constant : graph.node(reader).inputs) {
+    graph.value(constant).consumed = true;  // and the result, which is none
+  }
   Node& target = graph.node(id);
+  for (size_t i = scales ? 1 : 2; i < std::min<size_t>(target.inputs.size(), kFixedOperands); ++i) {
+    if (target.inputs[i] != kNoValue) {
+      graph.value(target.inputs[i]).consumed = true;
+    }
+  }
   target.inputs.resize(kFixedOperands, kNoValue);
   target.inputs[1] = weights_id;
   target.inputs[2] = bias_id;

@@ -48,8 +48,7 @@ Result<void> Lowering::choose(NodeId id) {
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     desc.constant[i] = node.inputs[i] != kNoValue && is_constant(node.inputs[i]);
   }
-  WEIR_ASSIGN(selections_[static_cast<size_t>(id)],
-              select(desc, {options_.reference_only, options_.prefer_memory}));
+  WEIR_ASSIGN(selections_[static_cast<size_t>(id)], select(desc, selection_rules()));
   return {};
 }
 
@@ -322,9 +321,11 @@ int32_t Lowering::add_packed(int32_t source, const PackRequest& request) {
     }
   }
   LoweredStorage packed;
-  packed.kind = StorageKind::kConstant;
+  const ValueId constant = storage(view(source).storage).constant;
+  const bool packed_later = options_.portable || graph_.value(constant).swappable;
+  packed.kind = packed_later ? StorageKind::kPacked : StorageKind::kConstant;
   packed.bytes = request.bytes;
-  packed.constant = storage(view(source).storage).constant;
+  packed.constant = constant;
   packed.pack_id = request.id;
   packed.pack = request;
   packed.pack_source = source;
@@ -374,7 +375,7 @@ Result<void> Lowering::add_copy(int32_t source, int32_t target, bool prepared, s
   desc.inputs = {&from};
   desc.outputs = {&to};
   desc.constant = {false};
-  WEIR_ASSIGN(copy.selection, select(desc, {options_.reference_only, options_.prefer_memory}));
+  WEIR_ASSIGN(copy.selection, select(desc, selection_rules()));
   if (!prepared) {
     add_notice(NoticeKind::kCost, "copy", std::move(reason), byte_count(from.element_type, from.shape));
   }

@@ -21,9 +21,9 @@ struct LoweredStorage {
   int32_t last_step = -1;
   int32_t index = -1;           // as Storage::index
   ValueId constant = kNoValue;  // kConstant: whose bytes
-  std::string pack_id;          // kConstant, packed
-  PackRequest pack;             // kConstant, packed
-  int32_t pack_source = -1;     // kConstant, packed: the view that is packed
+  std::string pack_id;          // kPacked, or kConstant that is packed
+  PackRequest pack;             // likewise
+  int32_t pack_source = -1;     // likewise: the view that is packed
 };
 
 struct LoweredView {
@@ -46,6 +46,13 @@ struct LoweredStep {
   Selection selection;
 };
 
+// A constant that the model names.
+struct LoweredConstant {
+  std::string name;
+  ValueId value = kNoValue;                  // none where the importer alone read it
+  ConstantFate fate = ConstantFate::kPlain;  // kPlain: all its uses are still there
+};
+
 struct Lowered {
   std::vector<LoweredStorage> storages;
   std::vector<LoweredView> views;
@@ -59,6 +66,7 @@ struct Lowered {
   };
   std::vector<Notice> notices;
   std::vector<int32_t> outputs;  // views
+  std::vector<LoweredConstant> constants;
 };
 
 Result<Lowered> lower(const Graph& graph, const CompileOptions& options);

@@ -42,6 +42,10 @@ class Lowering {
 
   Result<void> choose(NodeId id);
 
+  SelectionRules selection_rules() const {
+    return {options_.reference_only, options_.prefer_memory, options_.portable};
+  }
+
   // A constant or a view of one.
   bool is_constant(ValueId value) const;
 

@@ -43,7 +43,7 @@ std::optional<int64_t> static_bytes(const TensorType& type) {
 }
 
 std::optional<double> scalar_constant(const Value& value) {
-  if (!value.constant || !value.type.element_count().is_constant(1)) {
+  if (!value.constant || value.swappable || !value.type.element_count().is_constant(1)) {
     return std::nullopt;
   }
   const std::byte* data = value.constant->data();
@@ -68,7 +68,7 @@ std::optional<double> scalar_constant(const Value& value) {
 }
 
 std::optional<std::vector<float>> float_constant(const Value& value) {
-  if (!value.constant || value.type.element_type != ElementType::kFloat32) {
+  if (!value.constant || value.swappable || value.type.element_type != ElementType::kFloat32) {
     return std::nullopt;
   }
   const std::span<const std::byte> bytes = value.constant->bytes();
@@ -106,6 +106,7 @@ void normalize_elementwise(Graph& graph, Node& node) {
     if (number && node.inputs.size() > 1 &&
         static_cast<int>(program.instructions().size()) < kMaxTileInstructions) {
       program = with_immediate(program, static_cast<int>(i), *number);
+      graph.value(node.inputs[i]).consumed = true;
       node.inputs.erase(node.inputs.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }

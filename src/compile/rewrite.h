@@ -20,10 +20,11 @@ TensorSpec concrete_spec(const TensorType& type);
 // Bytes of a dense tensor, where the shape is static and the size fits.
 std::optional<int64_t> static_bytes(const TensorType& type);
 
-// The value of a constant with one element, as a real number; nothing for others.
+// The value of a constant with one element, as a real number; nothing for others, nor for swappable ones.
 std::optional<double> scalar_constant(const Value& value);
 
-// The elements of a float32 constant, copied (its bytes may be unaligned); nothing for others.
+// The elements of a float32 constant, copied (its bytes may be unaligned); nothing for others, nor for
+// swappable ones.
 std::optional<std::vector<float>> float_constant(const Value& value);
 
 // The only node that reads `value`, however often; kNoNode where there are several or none or it is a graph

@@ -33,6 +33,24 @@ bool same_pairs(std::span<const InPlacePair> a, std::span<const InPlacePair> b) 
   });
 }
 
+// Whether the reference runs in the memory that the first implementation was given.
+bool replaces(const Implementation& reference, const OpDesc& desc, Selection& selection) {
+  const std::vector<LayoutRule> rules = layouts_of(reference, desc);
+  for (size_t i = 0; i < rules.size(); ++i) {
+    if (rules[i] != LayoutRule::kAny && rules[i] != selection.layouts[i]) {
+      return false;
+    }
+  }
+  // Results overwrite operands only where both allow it.
+  const std::vector<InPlacePair> pairs = in_place_of(reference, desc);
+  std::erase_if(selection.in_place, [&](const InPlacePair& pair) {
+    return std::ranges::none_of(pairs, [&](const InPlacePair& other) {
+      return other.output == pair.output && other.input == pair.input;
+    });
+  });
+  return packs_of(reference, desc).empty();
+}
+
 std::string types_of(const OpDesc& desc) {
   std::string text;
   for (const TensorType* input : desc.inputs) {
@@ -78,8 +96,11 @@ Result<Selection> select(const OpDesc& desc, const SelectionRules& rules) {
       selection.accepted.push_back(candidate);
       continue;
     }
-    if (candidate->reference) {
-      continue;  // a fast one applies on every processor
+    if (candidate->reference) {  // a fast one applies on every processor that the program is compiled for
+      if (rules.portable && replaces(*candidate, desc, selection)) {
+        selection.accepted.push_back(candidate);
+      }
+      continue;
     }
     if (layouts_of(*candidate, desc) == selection.layouts &&
         same_packs(packs_of(*candidate, desc), selection.packs) &&

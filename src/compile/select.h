@@ -12,6 +12,7 @@ namespace weir {
 
 struct Selection {
   // Interchangeable at load: they ask for the same layouts, packed constants and in-place pairs as the first.
+  // With `portable`, last, the reference: it takes any layout, and plain constants.
   std::vector<const Implementation*> accepted;
   std::vector<Refusal> refused;
   std::vector<LayoutRule> layouts;  // one an operand, inputs then outputs
@@ -24,6 +25,7 @@ struct Selection {
 struct SelectionRules {
   bool reference_only = false;
   bool prefer_memory = false;  // weights stay about as large as in the model
+  bool portable = false;       // a reference may take the place of any other
 };
 
 // An error where not even the reference runs it.

@@ -61,6 +61,9 @@ struct Value {
   int32_t producer_output = 0;       // which output of the producer
   int32_t input = -1;                // position among the graph's inputs
   std::optional<Constant> constant;  // known at compile time
+  // A constant that a session may give another value: what looks at its elements does not see them.
+  bool swappable = false;
+  bool consumed = false;  // a constant from whose elements a pass computed something
   // What is known of the elements of a small integer tensor: shape arithmetic as expressions, in row-major
   // order.
   std::optional<Dims> elements;
@@ -104,6 +107,9 @@ class Graph {
   std::vector<std::pair<std::string, std::string>> metadata;
   // Constants lie in other files than the model's own, which may change without it.
   bool reads_other_files = false;
+  // Names of constants whose elements the importer read: another value of theirs would not reach all that
+  // follows from them.
+  std::vector<std::string> read_constants;
   SymbolTable symbols;
   std::vector<Constraint> constraints;
   std::vector<GraphState> states;

@@ -44,6 +44,9 @@ int64_t heap(const Step& step) {
 int64_t heap(const ProgramNotice& notice) {
   return heap_of(notice.what, notice.reason);
 }
+int64_t heap(const ProgramConstant& constant) {
+  return heap(constant.name);
+}
 int64_t heap(const ProgramPort& port) {
   return heap(port.name);
 }
@@ -72,7 +75,8 @@ int64_t heap_of(const Members&... members) {
 int64_t heap_bytes(const Program& program) {
   return heap_of(program.name, program.target, program.metadata, program.symbols, program.dims,
                  program.constraints, program.storages, program.tensors, program.prepare_steps, program.steps,
-                 program.inputs, program.outputs, program.states, program.notices, program.placement_order);
+                 program.inputs, program.outputs, program.states, program.notices, program.placement_order,
+                 program.constants);
 }
 
 }  // namespace weir

@@ -59,6 +59,7 @@ Program rich() {
   program.outputs = {{.name = text}};
   program.notices = {{.what = text, .reason = text}};
   program.placement_order = {0};
+  program.constants = {{.name = text}};
   return program;
 }
 

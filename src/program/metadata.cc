@@ -60,10 +60,13 @@ class Encoder {
       const auto input = string(s.name);
       return fbs::CreateState(builder_, input, string(s.output), s.before, s.after);
     });
+    const auto constants = tables<fbs::Constant>(p.constants, [&](const ProgramConstant& c) {
+      return fbs::CreateConstant(builder_, string(c.name), static_cast<uint8_t>(c.fate), c.tensor);
+    });
     builder_.Finish(fbs::CreateProgram(builder_, name, target, metadata, symbols, dims, constraints, storages,
                                        tensors, prepare_steps, run_steps, inputs, outputs, notices, order,
                                        p.arena_bytes, p.activation_bytes, p.unfused_bound_bytes,
-                                       p.constant_bytes, p.source_hash, states));
+                                       p.constant_bytes, p.source_hash, states, constants));
     std::vector<std::byte> bytes(builder_.GetSize());
     std::memcpy(bytes.data(), builder_.GetBufferPointer(), bytes.size());
     return bytes;
@@ -186,6 +189,9 @@ class Decoder {
     out.source_hash = p.source_hash();
     out.states = list(p.states(), [&](const fbs::State& s) {
       return ProgramState{string(s.name()), string(s.output()), s.before(), s.after()};
+    });
+    out.constants = list(p.constants(), [&](const fbs::Constant& c) {
+      return ProgramConstant{string(c.name()), static_cast<ConstantFate>(c.fate()), c.tensor()};
     });
     return out;
   }

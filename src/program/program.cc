@@ -19,6 +19,24 @@ std::string_view to_string(StorageKind kind) {
       return "output";
     case StorageKind::kState:
       return "state";
+    case StorageKind::kPacked:
+      return "packed";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(ConstantFate fate) {
+  switch (fate) {
+    case ConstantFate::kPlain:
+      return "plain";
+    case ConstantFate::kPackedOnly:
+      return "packed only";
+    case ConstantFate::kFolded:
+      return "folded";
+    case ConstantFate::kImported:
+      return "imported";
+    case ConstantFate::kUnused:
+      return "unused";
   }
   return "unknown";
 }

@@ -35,6 +35,7 @@ enum class StorageKind : uint8_t {
   kInput = 4,       // a buffer of its own, or the caller's
   kOutput = 5,      // likewise
   kState = 6,       // kept from run to run, see ProgramState
+  kPacked = 7,      // made when a session is opened, from the plain constant that a step names beside it
 };
 std::string_view to_string(StorageKind kind);
 
@@ -68,7 +69,8 @@ struct Storage {
   // kInput, kOutput: which. kState: 2·i where it holds state i as a run begins, 2·i + 1 where it takes what
   // the run leaves.
   int32_t index = -1;
-  // kConstant: what names the layout of packed bytes, "" where they are plain.
+  // kConstant: what names the layout of packed bytes, "" where they are plain. kPacked: the layout that the
+  // session is to make.
   std::string pack_id;
   // kConstant: XXH3-64 of the bytes, checked on request.
   uint64_t hash = 0;
@@ -87,7 +89,9 @@ struct ProgramTensor {
 
 struct PackedOperand {
   int32_t input = 0;
-  int32_t storage = -1;  // kConstant
+  // kConstant: the program holds it so. kPacked: the step's tensor is the plain constant, which an
+  // implementation that wants it packed packs when a session is opened, and another one reads as it is.
+  int32_t storage = -1;
   friend bool operator==(const PackedOperand&, const PackedOperand&) = default;
 };
 
@@ -124,6 +128,23 @@ struct ProgramNotice {
   friend bool operator==(const ProgramNotice&, const ProgramNotice&) = default;
 };
 
+// What became of a constant of the model. The numbers are stored: append, never renumber.
+enum class ConstantFate : uint8_t {
+  kPlain = 0,       // a session may be given another value for it
+  kPackedOnly = 1,  // the program holds its bytes only as kernels read them
+  kFolded = 2,      // others were computed from it when the program was compiled
+  kImported = 3,    // the importer read its elements: a shape, an axis, a number
+  kUnused = 4,      // no step reads it
+};
+std::string_view to_string(ConstantFate fate);
+
+struct ProgramConstant {
+  std::string name;
+  ConstantFate fate = ConstantFate::kPlain;
+  int32_t tensor = -1;  // kPlain: all of its storage, row-major; every step that depends on it reads that
+  friend bool operator==(const ProgramConstant&, const ProgramConstant&) = default;
+};
+
 struct ProgramPort {  // an input or an output
   std::string name;
   int32_t tensor = -1;
@@ -156,6 +177,7 @@ struct Program {
   std::vector<ProgramPort> outputs;
   std::vector<ProgramState> states;
   std::vector<ProgramNotice> notices;
+  std::vector<ProgramConstant> constants;  // by the names that the model gives them, each once
   // Activation and workspace storages in the order in which a first-fit pass places them well.
   std::vector<int32_t> placement_order;
   // Static programs: bytes of the arena, and of the activations alone. −1 in dynamic ones.

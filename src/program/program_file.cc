@@ -375,6 +375,7 @@ Result<LoadedProgram> read_program(const std::string& path) {
   WEIR_ASSIGN(std::shared_ptr<const MappedFile> file, MappedFile::open(path));
   WEIR_ASSIGN(LoadedProgram loaded, read_program(file->bytes(), file), "while reading program file '{}'",
               path);
+  loaded.mapped = !loaded.constants_copied;
   return loaded;
 }
 

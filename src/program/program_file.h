@@ -62,6 +62,7 @@ struct LoadedProgram {
   std::span<const std::byte> constants;
   std::shared_ptr<const void> owner;
   int64_t file_bytes = 0;
+  bool mapped = false;            // `constants` lies in a file: pages that nobody reads take no memory
   bool constants_copied = false;  // an image whose constants were not aligned: `owner` is the copy
 };
 

@@ -139,6 +139,9 @@ class Reporter {
         case StorageKind::kPrepared:
           total = &r_.totals.prepared;
           break;
+        case StorageKind::kPacked:
+          total = &r_.totals.packed;
+          break;
         case StorageKind::kInput:
           total = &r_.totals.input;
           break;

@@ -59,7 +59,8 @@ struct NoticeReport {
 
 struct KindTotals {      // bytes
   int64_t constant = 0;  // of the constants section
-  int64_t prepared = 0;  // these four: each storage rounded up to kStorageAlignment
+  int64_t packed = 0;    // these five: each storage rounded up to kStorageAlignment
+  int64_t prepared = 0;
   int64_t input = 0;
   int64_t output = 0;
   int64_t state = 0;       // both tensors of every pair

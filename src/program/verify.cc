@@ -48,6 +48,7 @@ class ProgramVerifier {
       WEIR_TRY(internal::verify_views(p_, values_));
     }
     WEIR_TRY(internal::verify_steps(p_, values_));
+    WEIR_TRY(internal::verify_constant_list(p_));
     WEIR_TRY(notices());
     WEIR_TRY(placement_order());
     WEIR_TRY(totals());
@@ -79,6 +80,7 @@ class ProgramVerifier {
     WEIR_TRY(length("inputs", p_.inputs));
     WEIR_TRY(length("outputs", p_.outputs));
     WEIR_TRY(length("states", p_.states));
+    WEIR_TRY(length("named constants", p_.constants));
     return length("notices", p_.notices);
   }
 
@@ -187,7 +189,7 @@ class ProgramVerifier {
     const auto steps = static_cast<int64_t>(p_.steps.size());
     for (size_t i = 0; i < p_.storages.size(); ++i) {
       const Storage& storage = p_.storages[i];
-      if (storage.kind > StorageKind::kState) {
+      if (storage.kind > StorageKind::kPacked) {
         return refuse("Storage ({}) has the unknown kind ({}).", i, static_cast<int>(storage.kind));
       }
       const std::string_view kind = to_string(storage.kind);
@@ -206,9 +208,13 @@ class ProgramVerifier {
         return refuse("Storage ({}), {}, lives from step ({}) to ({}), and the program has ({}) steps.", i,
                       kind, storage.first_step, storage.last_step, steps);
       }
-      if (storage.kind != StorageKind::kConstant && !storage.pack_id.empty()) {
+      const bool made_at_load = storage.kind == StorageKind::kPacked;
+      if (storage.kind != StorageKind::kConstant && !made_at_load && !storage.pack_id.empty()) {
         return refuse("Storage ({}), {}, has the pack id '{}', and only constants are packed.", i, kind,
                       storage.pack_id);
+      }
+      if (made_at_load && storage.pack_id.empty()) {
+        return refuse("Storage ({}), {}, has no pack id, and it names the layout to make.", i, kind);
       }
       WEIR_TRY(offset(storage, bytes), "while verifying storage ({}), {}", i, kind);
     }
@@ -218,15 +224,16 @@ class ProgramVerifier {
   Result<void> offset(const Storage& storage, std::optional<int64_t> bytes) const {
     const bool constant = storage.kind == StorageKind::kConstant;
     const bool placed = constant || (lies_in_arena(storage.kind) && p_.is_static());
+    const bool sized_now = constant || storage.kind == StorageKind::kPacked;
+    if (sized_now && p_.dims[static_cast<size_t>(storage.bytes)].op != DimOp::kConstant) {
+      return refuse("The size of a constant depends on the shape, and it is a number.");
+    }
     if (!placed) {
       if (storage.offset != -1) {
         return refuse("The storage has the offset ({}), and only (-1) is possible: it is placed later.",
                       storage.offset);
       }
       return {};
-    }
-    if (!bytes || (constant && p_.dims[static_cast<size_t>(storage.bytes)].op != DimOp::kConstant)) {
-      return refuse("The size of a constant depends on the shape, and it is a number.");
     }
     const int64_t limit = constant ? p_.constant_bytes : p_.arena_bytes;
     if (storage.offset < 0 || storage.offset % kStorageAlignment != 0 || storage.offset > limit ||

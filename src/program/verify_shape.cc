@@ -153,6 +153,11 @@ std::string named_values(const Program& program, std::span<const int64_t> symbol
 
 }  // namespace
 
+Result<void> internal::verify_view(const Program& program, const ProgramTensor& tensor,
+                                   std::span<const int64_t> dims) {
+  return check_view(program, tensor, dims);
+}
+
 Result<void> internal::verify_views(const Program& program, std::span<const int64_t> dims) {
   if (dims.size() != program.dims.size()) {
     return refuse("There are ({}) values of dimensions, and the program has ({}).", dims.size(),

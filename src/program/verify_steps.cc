@@ -99,9 +99,11 @@ class StepVerifier {
       if (!is_position(operand.input, step.inputs) || step.inputs[static_cast<size_t>(operand.input)] < 0) {
         return refuse("Packed operand ({}) is input ({}), which the step does not have.", i, operand.input);
       }
-      if (!is_position(operand.storage, p_.storages) ||
-          p_.storages[static_cast<size_t>(operand.storage)].kind != StorageKind::kConstant ||
-          p_.storages[static_cast<size_t>(operand.storage)].pack_id.empty()) {
+      const Storage* storage = is_position(operand.storage, p_.storages)
+                                   ? &p_.storages[static_cast<size_t>(operand.storage)]
+                                   : nullptr;
+      if (storage == nullptr || storage->pack_id.empty() ||
+          (storage->kind != StorageKind::kConstant && storage->kind != StorageKind::kPacked)) {
         return refuse("Packed operand ({}) lies in storage ({}), which is no packed constant.", i,
                       operand.storage);
       }

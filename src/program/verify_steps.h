@@ -23,6 +23,12 @@ inline std::optional<int64_t> known_dim(const Program& program, std::span<const 
                                                  : std::nullopt;
 }
 
+// Whether the view lies inside its storage; `dims` has a value for each dimension that the view names.
+Result<void> verify_view(const Program& program, const ProgramTensor& tensor, std::span<const int64_t> dims);
+
+// What a session packs from, and the constants that it may be given other values for. Steps are verified.
+Result<void> verify_constant_list(const Program& program);
+
 // The part of verify_shape that looks at storages and tensors, not at steps.
 Result<void> verify_views(const Program& program, std::span<const int64_t> dims);
 

@@ -72,8 +72,8 @@ TEST(Verify, RefusesStoragesThatLie) {
   expect_refused(
       samples::static_program(),
       {
-          {"kind", [](Program& p) { p.storages[kA].kind = static_cast<StorageKind>(7); },
-           "Storage (3) has the unknown kind (7)."},
+          {"kind", [](Program& p) { p.storages[kA].kind = static_cast<StorageKind>(8); },
+           "Storage (3) has the unknown kind (8)."},
           {"size", [](Program& p) { p.storages[kA].bytes = -1; },
            "Dimension (-1) is named, and the program has"},
           {"size of a workspace", [](Program& p) { p.storages[kWorkspace].bytes = -1; },

@@ -3,6 +3,7 @@
 // Whether an implementation may run a step of a program from a file: the file only claims so.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "kernels/implementation.h"
@@ -16,13 +17,15 @@ class StepChecker {
   static Result<StepChecker> create(const Program& program);
 
   // The implementation takes the operator with these types and strides, and the packed operands have the ids
-  // and sizes that it asks for. The error says which of these does not hold.
-  Result<void> check(const Step& step, const Implementation& implementation) const;
+  // and sizes that it asks for. The error says which of these does not hold. Gives what it packs: nothing
+  // where it reads plain constants.
+  Result<std::vector<PackRequest>> check(const Step& step, const Implementation& implementation) const;
 
  private:
   explicit StepChecker(const Program& program) : program_(&program) {}
   TensorType type_of(int32_t tensor) const;
-  Result<void> check_packs(const Step& step, const Implementation& implementation, const OpDesc& desc) const;
+  Result<void> check_packs(const Step& step, const Implementation& implementation,
+                           std::span<const PackRequest> packs) const;
 
   const Program* program_;
   std::vector<Dim> dims_;  // one an entry of Program::dims

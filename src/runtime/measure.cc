@@ -86,8 +86,9 @@ Session::PlannedBytes Session::planned_bytes(const Measured& measured,
 
 Ledger Session::own_lines() const {
   Ledger ledger;
-  const int64_t constants = program().constant_bytes;
-  ledger.constants = constants == 0 ? 0 : device_->allocation_bytes(constants, StorageMode::kPrivate);
+  for (const int64_t constants : {constant_layout_.program_bytes, constant_layout_.own_bytes}) {
+    ledger.constants += constants == 0 ? 0 : device_->allocation_bytes(constants, StorageMode::kPrivate);
+  }
   ledger.host = heap_bytes(program()) + host_bytes<Tables>(program());
   return ledger;
 }
@@ -108,7 +109,7 @@ Result<Ledger> Session::planned(std::span<const int64_t> symbols) const {
   WEIR_ASSIGN(const Measured measured, measure(symbols));
   CountingEncoder counter(slot_layout(program()).count, participants_);
   WEIR_TRY(record_steps(program(), program().steps, measured.steps, kernels(), measured.values, measured.plan,
-                        0, counter));
+                        constant_layout_, 0, counter));
   return ledger_of(planned_bytes(measured, counter.counts()), measured.plan.activation_bytes);
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
+#include <utility>
 
 #include "base/checked.h"
 
@@ -69,8 +71,14 @@ BufferRange range_of(const TensorSpec& spec, int32_t slot, int64_t offset) {
 
 class StepRecorder {
  public:
-  StepRecorder(const Program& program, const ShapeValues& values, const ShapePlan& plan, Encoder& encoder)
-      : program_(program), values_(values), plan_(plan), encoder_(encoder), slots_(slot_layout(program)) {}
+  StepRecorder(const Program& program, const ShapeValues& values, const ShapePlan& plan,
+               const ConstantLayout& constants, Encoder& encoder)
+      : program_(program),
+        values_(values),
+        plan_(plan),
+        constants_(constants),
+        encoder_(encoder),
+        slots_(slot_layout(program)) {}
 
   Result<void> record(const Step& step, const ConcreteStep& concrete, const StepKernel& kernel,
                       int32_t number) {
@@ -87,10 +95,10 @@ class StepRecorder {
     int32_t binding = 0;
     for (size_t i = 0; i < step.inputs.size(); ++i, ++binding) {
       const auto packed = std::ranges::find(step.packed, static_cast<int32_t>(i), &PackedOperand::input);
-      if (packed != step.packed.end()) {
+      if (packed != step.packed.end() && kernel.packed) {
         const Storage& storage = program_.storages[static_cast<size_t>(packed->storage)];
-        BufferRange range = at_slot(slots_.constants, storage.offset, values_[storage.bytes]);
-        bind(binding, range, false);
+        const auto [slot, offset] = constant_place(packed->storage);
+        bind(binding, at_slot(slot, offset, values_[storage.bytes]), false);
       } else {
         bind_tensor(binding, step.inputs[i], concrete.inputs[i], false);
       }
@@ -124,6 +132,13 @@ class StepRecorder {
   }
 
  private:
+  // Slot and byte offset.
+  std::pair<int32_t, int64_t> constant_place(int32_t storage) const {
+    const int64_t own = constants_.own_offset[static_cast<size_t>(storage)];
+    return own >= 0 ? std::pair(slots_.own_constants, own)
+                    : std::pair(slots_.constants, program_.storages[static_cast<size_t>(storage)].offset);
+  }
+
   void bind_tensor(int32_t binding, int32_t index, const TensorSpec& spec, bool writes) {
     if (index < 0 || spec.extent_bytes() == 0) {
       encoder_.set_null(binding);
@@ -135,8 +150,8 @@ class StepRecorder {
     int64_t base = 0;
     switch (storage.kind) {
       case StorageKind::kConstant:
-        slot = slots_.constants;
-        base = storage.offset;
+      case StorageKind::kPacked:
+        std::tie(slot, base) = constant_place(tensor.storage);
         break;
       case StorageKind::kPrepared:
         slot = slots_.prepared;
@@ -161,7 +176,7 @@ class StepRecorder {
 
   void bind(int32_t binding, const BufferRange& range, bool writes) {
     encoder_.set_buffer(binding, range, writes ? Access::kWrite : Access::kRead);
-    if (range.slot != slots_.constants) {
+    if (range.slot != slots_.constants && range.slot != slots_.own_constants) {
       touches_.push_back({range, writes});
     }
   }
@@ -180,6 +195,7 @@ class StepRecorder {
   const Program& program_;
   const ShapeValues& values_;
   const ShapePlan& plan_;
+  const ConstantLayout& constants_;
   Encoder& encoder_;
   SlotLayout slots_;
   std::vector<Touch> touches_;
@@ -195,15 +211,16 @@ SlotLayout slot_layout(const Program& program) {
   slots.arena = slots.states + 2 * static_cast<int32_t>(program.states.size());
   slots.prepared = slots.arena + 1;
   slots.constants = slots.arena + 2;
-  slots.count = slots.arena + 3;
+  slots.own_constants = slots.arena + 3;
+  slots.count = slots.arena + 4;
   return slots;
 }
 
 Result<void> record_steps(const Program& program, std::span<const Step> steps,
                           std::span<const ConcreteStep> concrete, std::span<const StepKernel> kernels,
-                          const ShapeValues& values, const ShapePlan& plan, int32_t first_step,
-                          Encoder& encoder) {
-  StepRecorder recorder(program, values, plan, encoder);
+                          const ShapeValues& values, const ShapePlan& plan, const ConstantLayout& constants,
+                          int32_t first_step, Encoder& encoder) {
+  StepRecorder recorder(program, values, plan, constants, encoder);
   for (size_t i = 0; i < steps.size(); ++i) {
     WEIR_TRY(recorder.record(steps[i], concrete[i], kernels[i], first_step + static_cast<int32_t>(i)),
              "while recording step '{}'", steps[i].name);

@@ -19,13 +19,14 @@
 namespace weir {
 
 // Which slot is what: inputs from 0, outputs after them, then states (two each: before and after a run), the
-// arena, the prepared constants and the constants.
+// arena, the prepared constants, the program's constants and the session's own.
 struct SlotLayout {
   int32_t outputs = 0;
   int32_t states = 0;
   int32_t arena = 0;
   int32_t prepared = 0;
   int32_t constants = 0;
+  int32_t own_constants = 0;
   int32_t count = 0;
 };
 SlotLayout slot_layout(const Program& program);
@@ -33,15 +34,23 @@ SlotLayout slot_layout(const Program& program);
 // What a step runs on in a session.
 struct StepKernel {
   const Implementation* implementation = nullptr;
+  bool packed = false;  // it reads packed operands in their packed form, and not the plain constants
   Ref<Kernel> kernel;
+};
+
+// Where a session's constants lie: in the program, or in memory of the session's own.
+struct ConstantLayout {
+  std::span<int64_t> own_offset;  // by storage: bytes; −1: it lies in the program, or nobody reads it
+  int64_t own_bytes = 0;
+  int64_t program_bytes = 0;  // from the beginning of the program's constants up to the last that is read
 };
 
 // `steps`, `concrete` and `kernels` are in the same order. Step numbers in status records start from
 // `first_step`.
 Result<void> record_steps(const Program& program, std::span<const Step> steps,
                           std::span<const ConcreteStep> concrete, std::span<const StepKernel> kernels,
-                          const ShapeValues& values, const ShapePlan& plan, int32_t first_step,
-                          Encoder& encoder);
+                          const ShapeValues& values, const ShapePlan& plan, const ConstantLayout& constants,
+                          int32_t first_step, Encoder& encoder);
 
 // Counts what is recorded.
 class CountingEncoder final : public Encoder {

@@ -96,7 +96,7 @@ Result<std::unique_ptr<Request::PreparedShape>> Request::build(const Session::Me
                                                              .profile = options_.profile,
                                                              .label = session_->name()}));
   WEIR_TRY(record_steps(program, program.steps, measured.steps, session_->kernels(), measured.values,
-                        measured.plan, 0, shape->commands->encoder()));
+                        measured.plan, session_->constant_layout_, 0, shape->commands->encoder()));
   const CommandBufferCounts counts = shape->commands->counts();
   shape->planned = session_->planned_bytes(measured, counts);
   WEIR_TRY(shape->commands->seal());
@@ -253,6 +253,7 @@ Result<void> Request::bind(PreparedShape& shape) {
   WEIR_TRY(bind_slot(slots.arena, arena_));
   WEIR_TRY(bind_slot(slots.prepared, shape.prepared));
   WEIR_TRY(bind_slot(slots.constants, session_->constants_));
+  WEIR_TRY(bind_slot(slots.own_constants, session_->own_constants_));
   if (commands.scratch_bytes() > 0) {
     WEIR_TRY(commands.bind_scratch(*scratch_, 0));
   }
@@ -268,11 +269,14 @@ Result<void> Request::run_prepare_steps(PreparedShape& shape, const Session::Mea
       session_->device().create_command_buffer(
           {.slots = slots.count, .participants = session_->participants(), .label = "prepared constants"}));
   WEIR_TRY(record_steps(program, program.prepare_steps, measured.prepare_steps, session_->prepare_kernels(),
-                        measured.values, measured.plan, 0, commands->encoder()));
+                        measured.values, measured.plan, session_->constant_layout_, 0, commands->encoder()));
   WEIR_TRY(commands->seal());
   WEIR_TRY(commands->bind_slot(slots.prepared, *shape.prepared, 0));
   if (session_->constants_) {
     WEIR_TRY(commands->bind_slot(slots.constants, *session_->constants_, 0));
+  }
+  if (session_->own_constants_) {
+    WEIR_TRY(commands->bind_slot(slots.own_constants, *session_->own_constants_, 0));
   }
   if (commands->scratch_bytes() > 0) {
     WEIR_TRY(commands->bind_scratch(*scratch_, 0));
@@ -348,7 +352,7 @@ Ledger Request::counted() const {
   };
   Ledger ledger;
   ledger.host = session_->metadata_.bytes() + session_->block_.bytes() + block_.bytes();
-  ledger.constants = charged(session_->constants_);
+  ledger.constants = charged(session_->constants_) + charged(session_->own_constants_);
   for (const auto& shape : shapes_) {
     ledger.constants += charged(shape->prepared);
     ledger.host += shape->host_bytes();

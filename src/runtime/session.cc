@@ -2,38 +2,15 @@
 #include "runtime/session.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <thread>
 
-#include "base/checked.h"
 #include "base/out_of_memory.h"
 #include "base/start_thread.h"
 #include "program/heap_bytes.h"
 #include "runtime/check_steps.h"
 
 namespace weir {
-namespace {
-
-constexpr int64_t kStagingBytes = int64_t{1} << 20;
-
-// Keeps the program's bytes alive as long as a buffer that lies in them.
-struct ProgramBytes final : RefCounted {
-  explicit ProgramBytes(std::shared_ptr<const void> bytes) : owner(std::move(bytes)) {}
-  std::shared_ptr<const void> owner;
-};
-
-// Reads every page once, so that no inference is the first to. Of a mapped file the system may take pages
-// away again.
-void touch_pages(std::span<const std::byte> bytes, int64_t page_bytes) {
-  const volatile std::byte* data = bytes.data();
-  for (size_t offset = 0; offset < bytes.size(); offset += static_cast<size_t>(page_bytes)) {
-    (void)data[offset];
-  }
-}
-
-}  // namespace
-
 Result<Ref<Session>> Session::create(LoadedProgram loaded, Ref<Device> device,
                                      const SessionOptions& options) {
   const TraceSpan span(options.trace, "load session");
@@ -54,12 +31,17 @@ Result<Ref<Session>> Session::create(LoadedProgram loaded, Ref<Device> device,
               "while loading program '{}'", session->name_);
   session->tables_.place(session->block_, session->program());
   WEIR_ASSIGN(session->queue_, session->device_->create_queue({.label = session->name_}));
+  std::vector<Packing> packings;
   {
     const TraceSpan part(options.trace, "choose kernels");
-    WEIR_TRY(session->choose_kernels(options.isa), "while loading program '{}'", session->name_);
+    WEIR_TRY(session->choose_kernels(options, packings), "while loading program '{}'", session->name_);
   }
   const TraceSpan part(options.trace, "constants");
-  WEIR_TRY(session->load_constants(), "while loading the constants of '{}'", session->name_);
+  WEIR_ASSIGN(const std::vector<Replacement> replaced, session->replacements(options.constants),
+              "while loading program '{}'", session->name_);
+  session->lay_out_constants(replaced);
+  WEIR_TRY(session->load_constants(packings, replaced), "while loading the constants of '{}'",
+           session->name_);
   return session;
 }
 
@@ -75,33 +57,50 @@ Session::~Session() {
   }
 }
 
-Result<void> Session::choose_kernels(Isa isa) {
+Result<const Implementation*> Session::choose(const Step& step, const SessionOptions& options) const {
+  for (const std::string& name : step.implementations) {
+    const Implementation* candidate = find_implementation(name);
+    if (candidate != nullptr && candidate->isa <= options.isa &&
+        (candidate->reference || !options.reference_only)) {
+      return candidate;
+    }
+  }
+  if (options.reference_only) {
+    return fail(StatusCode::kFailedPrecondition,
+                "Step '{}' has no reference implementation on its list (first: {}); compile the model again "
+                "with --portable, or run the model itself with --reference.",
+                step.name, step.implementations.front());
+  }
+  return fail(StatusCode::kUnimplemented,
+              "Step '{}' runs on none of its implementations here (first: {}; instruction set: {}); "
+              "compile the "
+              "model again with this build.",
+              step.name, step.implementations.front(), to_string(options.isa));
+}
+
+Result<void> Session::choose_kernels(const SessionOptions& options, std::vector<Packing>& packings) {
   WEIR_ASSIGN(const StepChecker checker, StepChecker::create(program()));
-  const auto choose = [&](std::span<const Step> steps, std::span<StepKernel> kernels) -> Result<void> {
+  std::vector<char> packed(program().storages.size(), 0);
+  const auto choose_all = [&](std::span<const Step> steps, std::span<StepKernel> kernels) -> Result<void> {
     for (size_t i = 0; i < steps.size(); ++i) {
       const Step& step = steps[i];
-      const Implementation* found = nullptr;
-      for (const std::string& name : step.implementations) {
-        const Implementation* candidate = find_implementation(name);
-        if (candidate != nullptr && candidate->isa <= isa) {
-          found = candidate;
-          break;
+      WEIR_ASSIGN(const Implementation* found, choose(step, options));
+      WEIR_ASSIGN(std::vector<PackRequest> packs, checker.check(step, *found), "while checking step '{}'",
+                  step.name);
+      kernels[i].implementation = found;
+      kernels[i].packed = !packs.empty();
+      for (PackRequest& pack : packs) {
+        const int32_t storage = std::ranges::find(step.packed, pack.input, &PackedOperand::input)->storage;
+        if (program().storages[static_cast<size_t>(storage)].kind == StorageKind::kPacked &&
+            packed[static_cast<size_t>(storage)]++ == 0) {
+          packings.push_back({storage, step.inputs[static_cast<size_t>(pack.input)], std::move(pack)});
         }
       }
-      if (found == nullptr) {
-        return fail(StatusCode::kUnimplemented,
-                    "Step '{}' runs on none of its implementations here (first: {}; instruction set: {}); "
-                    "compile the "
-                    "model again with this build.",
-                    step.name, step.implementations.front(), to_string(isa));
-      }
-      WEIR_TRY(checker.check(step, *found), "while checking step '{}'", step.name);
-      kernels[i].implementation = found;
     }
     return {};
   };
-  WEIR_TRY(choose(program().prepare_steps, tables_.prepare_kernels));
-  WEIR_TRY(choose(program().steps, tables_.kernels));
+  WEIR_TRY(choose_all(program().prepare_steps, tables_.prepare_kernels));
+  WEIR_TRY(choose_all(program().steps, tables_.kernels));
 
   std::vector<CpuKernelEntry> entries;
   for (const HostArray<StepKernel>* list : {&tables_.prepare_kernels, &tables_.kernels}) {
@@ -125,59 +124,6 @@ Result<void> Session::choose_kernels(Isa isa) {
       kernel.kernel = shared;
     }
   }
-  return {};
-}
-
-Result<void> Session::load_constants() {
-  const std::span<const std::byte> bytes = loaded_.constants;
-  if (bytes.empty()) {
-    return {};
-  }
-  const auto size = static_cast<int64_t>(bytes.size());
-  const ImportVerdict verdict = device_->import_verdict(bytes.data(), size);
-  if (verdict != ImportVerdict::kUsable) {
-    constants_note_ = fmt::format("copied to the device: {}", to_string(verdict));
-    return stage_constants();
-  }
-  ImportDescriptor import;
-  import.pointer = bytes.data();
-  import.size = size;
-  import.read_only = true;
-  import.usage = BufferUsage::kReadOnly;
-  import.counted = true;
-  import.category = MemoryCategory::kConstants;
-  import.label = name_;
-  import.keep_alive = make_ref<ProgramBytes>(loaded_.owner);
-  WEIR_ASSIGN(constants_, device_->import_buffer(import));
-  touch_pages(bytes, device_->info().page_bytes);
-  constants_note_ = "used where the program is mapped";
-  return {};
-}
-
-// Through a small Shared buffer, a piece at a time, into Private memory.
-Result<void> Session::stage_constants() {
-  const std::span<const std::byte> bytes = loaded_.constants;
-  const auto size = static_cast<int64_t>(bytes.size());
-  WEIR_ASSIGN(constants_, device_->create_buffer({.size = size,
-                                                  .mode = StorageMode::kPrivate,
-                                                  .usage = BufferUsage::kReadOnly | BufferUsage::kCopyTarget,
-                                                  .category = MemoryCategory::kConstants,
-                                                  .label = name_}));
-  WEIR_ASSIGN(Ref<Buffer> staging, device_->create_buffer({.size = std::min(size, kStagingBytes),
-                                                           .usage = BufferUsage::kCopySource,
-                                                           .category = MemoryCategory::kOther,
-                                                           .label = "staging"}));
-  WEIR_ASSIGN(const std::span<std::byte> window, staging->contents());
-  for (int64_t offset = 0; offset < size; offset += kStagingBytes) {
-    const int64_t piece = std::min(kStagingBytes, size - offset);
-    std::memcpy(window.data(), bytes.data() + offset, static_cast<size_t>(piece));
-    WEIR_ASSIGN(Ref<CommandBuffer> commands, device_->create_command_buffer({.label = "staging"}));
-    commands->encoder().copy(at(*staging, 0, piece), at(*constants_, offset, piece));
-    WEIR_TRY(commands->seal());
-    WEIR_TRY(queue_->submit({.command_buffer = commands.get()}));
-    WEIR_TRY(commands->wait());
-  }
-  queue_->wait_idle();  // it has let go of the last piece's buffers
   return {};
 }
 

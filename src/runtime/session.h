@@ -41,11 +41,21 @@
 
 namespace weir {
 
+// Another value for a constant of the model, by the name that the model gives it.
+struct ConstantValue {
+  std::string name;
+  TensorView tensor;  // any strides; read while the session is created
+};
+
 struct SessionOptions {
   Isa isa = detect_isa();    // kernels of better instruction sets are not used
   int32_t participants = 0;  // among how many a step is split; 0: the device's
   std::string name;          // for messages; empty: the program's
   bool verify_constants = false;
+  // Only reference implementations, for comparing. For programs that carry plain constants, or were compiled
+  // so.
+  bool reference_only = false;
+  std::vector<ConstantValue> constants;
   Tracer* trace = nullptr;  // of loading; requests are traced by their own options
 };
 
@@ -94,6 +104,11 @@ class Session : public RefCounted {
   std::span<const StepKernel> prepare_kernels() const { return tables_.prepare_kernels; }
   // Null where the program has no constants.
   Buffer* constants() const { return constants_.get(); }
+  // Constants that were packed here or given another value; null where there are none.
+  Buffer* own_constants() const { return own_constants_.get(); }
+  const ConstantLayout& constant_layout() const { return constant_layout_; }
+  // What opening the session made of the constants, beside what the program's own notices say.
+  std::span<const NoticeReport> load_notices() const { return load_notices_; }
   // Whether the constants are used where the file is mapped, or were staged, and why.
   const std::string& constants_note() const { return constants_note_; }
   bool constants_copied() const { return constants_ && constants_->mode() == StorageMode::kPrivate; }
@@ -130,9 +145,28 @@ class Session : public RefCounted {
   Result<Measured> measure(std::span<const int64_t> symbols) const;
   Session(LoadedProgram loaded, Ref<Device> device)
       : loaded_(std::move(loaded)), device_(std::move(device)) {}
-  Result<void> choose_kernels(Isa isa);
-  Result<void> load_constants();
-  Result<void> stage_constants();
+  // A packed operand that the session makes itself.
+  struct Packing {
+    int32_t storage = -1;  // kPacked
+    int32_t source = -1;   // tensor: the plain constant
+    PackRequest request;
+  };
+  // The constant of the program that has another value here, dense and row-major.
+  struct Replacement {
+    int32_t storage = -1;
+    std::string name;
+    std::vector<std::byte> bytes;
+  };
+  Result<void> choose_kernels(const SessionOptions& options, std::vector<Packing>& packings);
+  Result<const Implementation*> choose(const Step& step, const SessionOptions& options) const;
+  Result<std::vector<Replacement>> replacements(std::span<const ConstantValue> values) const;
+  void lay_out_constants(std::span<const Replacement> replaced);
+  Result<void> load_constants(std::span<const Packing> packings, std::span<const Replacement> replaced);
+  Result<void> load_program_constants();
+  Result<void> load_own_constants(std::span<const Packing> packings, std::span<const Replacement> replaced);
+  Result<void> fill_own_constants(std::span<const Packing> packings, std::span<const Replacement> replaced,
+                                  std::span<std::byte> own) const;
+  Result<Ref<Buffer>> stage_constants(std::span<const std::byte> bytes);
 
   LoadedProgram loaded_;
   MemoryCharge metadata_;  // of the program in `loaded_`
@@ -140,6 +174,9 @@ class Session : public RefCounted {
   Ref<Queue> queue_;
   Ref<Library> library_;
   Ref<Buffer> constants_;
+  Ref<Buffer> own_constants_;
+  ConstantLayout constant_layout_;
+  std::vector<NoticeReport> load_notices_;
   std::string constants_note_;
   std::string name_;
   int32_t participants_ = 1;
@@ -147,11 +184,13 @@ class Session : public RefCounted {
   struct Tables {
     HostArray<StepKernel> kernels;
     HostArray<StepKernel> prepare_kernels;
+    HostArray<int64_t> own_offset;  // of constant_layout_
 
     template <typename Memory>
     void place(Memory& memory, const Program& program) {
       memory.place(kernels, program.steps.size());
       memory.place(prepare_kernels, program.prepare_steps.size());
+      memory.place(own_offset, program.storages.size());
     }
   };
   Tables tables_;

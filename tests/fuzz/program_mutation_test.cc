@@ -63,14 +63,16 @@ void mutate(std::vector<std::byte>& bytes, std::mt19937& random) {
 
 TEST(ProgramMutation, NeverDoesHarm) {
   const std::vector<std::byte> seeds[] = {image_of(samples::static_program()),
-                                          image_of(samples::dynamic_program())};
-  EXPECT_TRUE(fuzz::read_program_bytes(seeds[0]));
-  EXPECT_TRUE(fuzz::read_program_bytes(seeds[1]));
+                                          image_of(samples::dynamic_program()),
+                                          image_of(samples::portable_program())};
+  for (const std::vector<std::byte>& seed : seeds) {
+    EXPECT_TRUE(fuzz::read_program_bytes(seed));
+  }
   std::mt19937 random(20240229);
   int read = 0;
-  constexpr int kMutations = 6000;
+  constexpr int kMutations = 9000;
   for (int n = 0; n < kMutations; ++n) {
-    std::vector<std::byte> bytes = seeds[n % 2];
+    std::vector<std::byte> bytes = seeds[n % std::size(seeds)];
     const int changes = 1 + static_cast<int>(random() % 4);
     for (int i = 0; i < changes; ++i) {
       mutate(bytes, random);

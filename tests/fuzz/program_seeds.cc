@@ -12,7 +12,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   std::filesystem::create_directories(argv[1]);
-  for (weir::Program program : {weir::samples::static_program(), weir::samples::dynamic_program()}) {
+  for (weir::Program program : {weir::samples::static_program(), weir::samples::dynamic_program(),
+                                weir::samples::portable_program()}) {
     const std::string path = std::filesystem::path(argv[1]) / (program.name + ".weir");
     if (const auto written = weir::write_program(program, weir::samples::blocks_of(program), path);
         !written) {

@@ -254,4 +254,5 @@ def main():
     sys.exit(Parity(arguments).run())
 
 
-main()
+if __name__ == "__main__":
+    main()

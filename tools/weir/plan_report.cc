@@ -53,6 +53,8 @@ std::string_view to_string(PlanReport::Kind kind) {
       return "prepared";
     case PlanReport::Kind::kState:
       return "state";
+    case PlanReport::Kind::kPacked:
+      return "packed";
   }
   return "unknown";
 }

@@ -25,7 +25,16 @@ struct PlanReport {
     int64_t total = 0;
   };
 
-  enum class Kind : uint8_t { kActivation, kWorkspace, kInput, kOutput, kConstant, kPrepared, kState };
+  enum class Kind : uint8_t {
+    kActivation,
+    kWorkspace,
+    kInput,
+    kOutput,
+    kConstant,
+    kPrepared,
+    kState,
+    kPacked
+  };
 
   struct Tensor {
     std::string name;

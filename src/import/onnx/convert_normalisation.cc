@@ -137,8 +137,7 @@ Result<Affine> fold_parameters(NodeLowering& node, double epsilon, const Dims& s
   Graph& graph = node.lowering().graph();
   std::array<const std::byte*, 4> data{};  // scale, bias, mean, variance
   for (size_t i = 0; i < 4; ++i) {
-    WEIR_ASSIGN(const ValueId id, node.value(i + 1));
-    data[i] = graph.value(id).constant->data();
+    data[i] = node.constant(i + 1).data();
   }
   std::array<std::byte*, 2> targets{};
   std::array<Constant, 2> constants;

@@ -43,7 +43,7 @@ class Importer {
     for (const onnx::StringStringEntryProto& entry : model_.metadata_props()) {
       graph.metadata.emplace_back(entry.key(), entry.value());
     }
-    Lowering lowering(graph, reader_);
+    Lowering lowering(graph, reader_, options_.swappable);
     lowering_ = &lowering;
     lowering.push_scope();
     WEIR_TRY(add_inputs(proto, options_, lowering));
@@ -62,6 +62,7 @@ class Importer {
       outputs.push_back({output.name(), id});
     }
     graph.set_outputs(std::move(outputs));
+    WEIR_TRY(lowering.finish_constants());
     graph.remove_unused();
     WEIR_TRY(verify(graph));
     graph.reads_other_files = reader_.has_read_other_files();

@@ -34,6 +34,9 @@ struct ImportOptions {
   std::vector<std::pair<std::string, std::vector<std::optional<Range>>>> shapes;
   // Integer inputs of static shape whose elements may be sizes: they become symbols.
   std::vector<std::string> shape_inputs;
+  // Constants by name whose elements nothing may depend on but at run time, so that a session can give them
+  // other values. One that a shape or an attribute follows from is an error.
+  std::vector<std::string> swappable;
   Tracer* trace = nullptr;
 };
 

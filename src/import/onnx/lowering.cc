@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "base/near_names.h"
 #include "graph/infer.h"
 
 namespace weir::onnx_import {
@@ -100,6 +101,7 @@ ImportedValue* Lowering::find(std::string_view name) {
 }
 
 Result<void> Lowering::define(std::string_view name, ImportedValue value) {
+  value.swappable = value.constant && std::ranges::find(swappable_, name) != swappable_.end();
   values_.push_back(std::move(value));
   return define_alias(name, &values_.back());
 }
@@ -122,7 +124,30 @@ Result<ImportedValue> Lowering::constant_value(const onnx::TensorProto& tensor, 
   return value;
 }
 
+Result<void> Lowering::finish_constants() {
+  std::vector<std::string_view> names;
+  for (const ImportedValue& value : values_) {
+    if (value.constant && !value.name.empty()) {
+      names.push_back(value.name);
+      if (value.read) {
+        graph_.read_constants.push_back(value.name);
+      }
+    }
+  }
+  for (const std::string& wanted : swappable_) {
+    if (std::ranges::find(names, wanted) == names.end()) {
+      return fail(StatusCode::kNotFound,
+                  "Constant '{}' is not one of the ({}) that the model's outputs need{}.", wanted,
+                  names.size(), near_names(wanted, names));
+    }
+  }
+  return {};
+}
+
 const Known* Lowering::known(ImportedValue& value) {
+  if (value.swappable) {
+    return nullptr;
+  }
   if (!value.known && !value.examined && value.constant) {
     value.examined = true;
     Known known;
@@ -143,6 +168,7 @@ const Known* Lowering::known(ImportedValue& value) {
     }
     value.known = std::move(known);
   }
+  value.read = value.read || value.known;
   return value.known ? &*value.known : nullptr;
 }
 
@@ -150,6 +176,7 @@ Result<ValueId> Lowering::materialise(ImportedValue& value) {
   if (value.id == kNoValue) {
     if (value.constant) {
       value.id = graph_.add_constant(value.name, value.type, *value.constant);
+      graph_.value(value.id).swappable = value.swappable;
     } else if (value.known) {
       WEIR_ASSIGN(value.id, materialise_known(value));
     } else {

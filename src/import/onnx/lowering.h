@@ -43,6 +43,8 @@ struct ImportedValue {
   bool derived = false;              // known from shapes, not stored in the model
   bool examined = false;             // `known` was looked for in the constant
   std::optional<Constant> constant;  // of an initialiser
+  bool swappable = false;            // its elements are not to be looked at
+  bool read = false;                 // they were
   ValueId id = kNoValue;             // in the graph, where it has been asked for
   bool unsupported = false;          // written by a node that can't be imported; the type is void
 };
@@ -51,7 +53,8 @@ class NodeLowering;
 
 class Lowering {
  public:
-  Lowering(Graph& graph, TensorReader& reader) : graph_(graph), reader_(reader) {}
+  Lowering(Graph& graph, TensorReader& reader, std::span<const std::string> swappable)
+      : graph_(graph), reader_(reader), swappable_(swappable.begin(), swappable.end()) {}
 
   Graph& graph() { return graph_; }
   TensorReader& reader() { return reader_; }
@@ -66,6 +69,9 @@ class Lowering {
   // An initialiser or the value of a Constant node.
   Result<ImportedValue> constant_value(const onnx::TensorProto& tensor, std::string_view name);
 
+  // Tells the graph which constants were read; an error for a swappable name that is none.
+  Result<void> finish_constants();
+
   // The known elements of a value, also where it is a small constant; null where there are none.
   const Known* known(ImportedValue& value);
   // The value in the graph: constants and known elements are added when they are first asked for.
@@ -76,6 +82,7 @@ class Lowering {
 
   Graph& graph_;
   TensorReader& reader_;
+  std::vector<std::string> swappable_;
   std::deque<ImportedValue> values_;  // stable addresses
   std::vector<std::unordered_map<std::string, ImportedValue*>> scopes_;
 };
@@ -105,9 +112,12 @@ class NodeLowering {
   // Floating-point constants of the network are left to the compiler.
   const Known* shape_elements(size_t i);
   bool derived(size_t i) const { return inputs_[i]->derived; }
-  bool is_constant(size_t i) const { return inputs_[i]->constant.has_value(); }
+  bool is_constant(size_t i) const { return inputs_[i]->constant && !inputs_[i]->swappable; }
   // Of an operand for which is_constant holds.
-  const Constant& constant(size_t i) const { return *inputs_[i]->constant; }
+  const Constant& constant(size_t i) const {
+    inputs_[i]->read = true;
+    return *inputs_[i]->constant;
+  }
   Result<ValueId> value(size_t i) { return lowering_.materialise(*inputs_[i]); }
   // The operand's elements as Dims, or an error that it is data; `what` names it ("shape", "axes").
   Result<Dims> dims(size_t i, std::string_view what);

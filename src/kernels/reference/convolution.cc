@@ -213,6 +213,7 @@ extern constexpr Implementation kReferenceConv = {
     .op = Op::kConv,
     .reference = true,
     .supported = reference::supported,
+    .in_place = reference::epilogue_in_place,
     .extent = reference::extent,
     .kernel = reference::run<false>,
 };
@@ -222,6 +223,7 @@ extern constexpr Implementation kReferenceConvTranspose = {
     .op = Op::kConvTranspose,
     .reference = true,
     .supported = reference::supported,
+    .in_place = reference::epilogue_in_place,
     .extent = reference::extent,
     .kernel = reference::run<true>,
 };

@@ -101,6 +101,7 @@ extern constexpr Implementation kReferenceMatMul = {
     .op = Op::kMatMul,
     .reference = true,
     .supported = reference::supported,
+    .in_place = reference::epilogue_in_place,
     .extent = reference::extent,
     .kernel = reference::run,
 };

@@ -328,6 +328,19 @@ Support can_interpret(const TileProgram& program) {
   return kYes;
 }
 
+std::vector<InPlacePair> epilogue_in_place(const OpDesc& desc) {
+  std::vector<InPlacePair> pairs;
+  const TensorType& y = *output(desc, 0);
+  for (size_t i = kFixedOperands; i < desc.inputs.size(); ++i) {
+    const TensorType* extra = input(desc, i);
+    if (extra != nullptr && extra->shape == y.shape &&
+        bit_width(extra->element_type) == bit_width(y.element_type)) {
+      pairs.push_back({0, static_cast<int>(i)});
+    }
+  }
+  return pairs;
+}
+
 Support can_run_epilogue(const OpDesc& desc, ElementType accumulated) {
   const Epilogue* epilogue = epilogue_of(*desc.attributes);
   const ElementType result = output(desc, 0)->element_type;

@@ -52,6 +52,9 @@ struct EpilogueConstants {
 
 // Whether the epilogue's types fit the operands of `desc`: `accumulated` → … → the output's type.
 Support can_run_epilogue(const OpDesc& desc, ElementType accumulated);
+// An extra input of the output's shape and width may be overwritten: each element is read, at the end of the
+// sum, before it is written.
+std::vector<InPlacePair> epilogue_in_place(const OpDesc& desc);
 EpilogueConstants epilogue_constants(const ConcreteOp& op);
 
 // Applies the epilogue to `value`, of type `accumulated`, and stores it at `index` of the output.

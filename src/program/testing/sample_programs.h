@@ -161,6 +161,28 @@ inline Program static_program() {
   return p;
 }
 
+// The same with its weights plain, to be packed when a session is opened, and with named constants.
+inline Program portable_program() {
+  constexpr size_t kPackedStorage = 1;
+  constexpr int32_t kWeights = 1;
+  constexpr int32_t kBias = 2;
+  Program p = static_program();
+  p.name = "portable";
+  p.storages[kPackedStorage].kind = StorageKind::kPacked;
+  p.storages[kPackedStorage].offset = -1;
+  p.dims.push_back({.op = DimOp::kConstant, .value = 128});
+  Storage plain;
+  plain.kind = StorageKind::kConstant;
+  plain.bytes = static_cast<int32_t>(p.dims.size()) - 1;
+  plain.offset = 0;
+  p.tensors[kWeights].storage = static_cast<int32_t>(p.storages.size());
+  p.storages.push_back(plain);
+  p.constants = {{"w", ConstantFate::kPlain, kWeights},
+                 {"bias", ConstantFate::kPlain, kBias},
+                 {"running_mean", ConstantFate::kFolded, -1}};
+  return p;
+}
+
 // Inputs x[batch, 4] and sizes[2] (int64; element 0 is n): a matrix product whose workspace is sized when a
 // shape is prepared, then a repetition n times.
 inline Program dynamic_program() {
@@ -221,6 +243,7 @@ inline std::vector<ConstantBlock> blocks_of(const Program& program) {
                         static_cast<int32_t>(i)});
     }
   }
+  std::ranges::sort(blocks, {}, &ConstantBlock::offset);
   return blocks;
 }
 

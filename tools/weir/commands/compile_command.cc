@@ -20,12 +20,6 @@ Result<void> compile_to_file(const CompileCommandOptions& options) {
           target);
     }
   }
-  if (options.portable) {
-    return fail(StatusCode::kUnimplemented,
-                "Programs are compiled for x86-64 only, so --portable (plain constants for other families) "
-                "has nothing "
-                "to add.");
-  }
   const std::vector<std::string_view> passes = pass_names();
   for (const std::string& pass : options.dump_after) {
     if (std::ranges::find(passes, pass) == passes.end()) {
@@ -38,6 +32,8 @@ Result<void> compile_to_file(const CompileCommandOptions& options) {
   engine.shapes = options.shapes;
   WEIR_ASSIGN(ModelOptions model, model_options(engine));
   model.compile.memory_limit = options.memory_limit;
+  model.compile.portable = options.portable;
+  model.import.swappable = options.swappable;
   model.compile.after_pass = [&](std::string_view pass, const std::string& graph) {
     if (std::ranges::find(options.dump_after, pass) != options.dump_after.end()) {
       print(fmt::format("after {}:\n{}\n", pass, graph));

@@ -47,6 +47,9 @@ Result<ModelOptions> model_options(const EngineOptions& options) {
   model.compile.materialize_steps = options.materialize_steps;
   model.compile.reference_only = options.runner.reference;
   model.use_cache = !options.runner.no_cache;
+  for (const InputArgument& constant : options.runner.constants) {
+    model.import.swappable.push_back(constant.input);
+  }
   return model;
 }
 
@@ -72,6 +75,25 @@ Result<Ref<Device>> open_device(const RunnerOptions& runner) {
   return create_cpu_device(options);
 }
 
+Result<Ref<Session>> make_session(LoadedProgram program, Ref<Device> device, const RunnerOptions& runner,
+                                  Tracer* trace) {
+  SessionOptions session;
+  WEIR_ASSIGN(session.isa, parse_isa(runner.isa));
+  session.trace = trace;
+  session.reference_only = runner.reference;
+  session.verify_constants = runner.verify_constants;
+  std::vector<Array> constants;
+  constants.reserve(runner.constants.size());  // views point into it
+  for (const InputArgument& constant : runner.constants) {
+    WEIR_ASSIGN(Array array, read_npy(constant.path), "while reading constant '{}'", constant.input);
+    const Array& kept = constants.emplace_back(std::move(array));
+    session.constants.push_back(
+        {constant.input, TensorSpec::dense(kept.type, kept.shape)
+                             .at(const_cast<std::byte*>(kept.data.data()))});  // only read
+  }
+  return Session::create(std::move(program), std::move(device), session);
+}
+
 Result<Engine> open_engine(const EngineOptions& options, Ref<Device> device) {
   const int64_t begin = steady_now_ns();
   Engine engine;
@@ -87,10 +109,8 @@ Result<Engine> open_engine(const EngineOptions& options, Ref<Device> device) {
   engine.cache_note = model.cache_note;
   engine.import_ns = model.import_ns;
   engine.compile_ns = model.compile_ns;
-  SessionOptions session;
-  session.trace = options.trace.get();
-  WEIR_ASSIGN(session.isa, parse_isa(options.runner.isa));
-  WEIR_ASSIGN(engine.session, Session::create(std::move(model.loaded), engine.device, session));
+  WEIR_ASSIGN(engine.session,
+              make_session(std::move(model.loaded), engine.device, options.runner, options.trace.get()));
   engine.load_ns = steady_now_ns() - begin;
   return engine;
 }

@@ -40,6 +40,9 @@ Result<ModelOptions> model_options(const EngineOptions& options);
 Ref<Tracer> make_trace(const std::string& path);
 Result<void> write_trace(const Ref<Tracer>& trace, const std::string& path, Result<void> result);
 Result<Ref<Device>> open_device(const RunnerOptions& runner);
+// With the instruction set, constants and checks that the options ask for.
+Result<Ref<Session>> make_session(LoadedProgram program, Ref<Device> device, const RunnerOptions& runner,
+                                  Tracer* trace = nullptr);
 Result<Engine> open_engine(const EngineOptions& options, Ref<Device> device = {});
 
 // "cpu, avx512, 2 threads".

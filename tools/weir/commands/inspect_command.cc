@@ -43,6 +43,39 @@ Result<void> inspect_model(const InspectOptions& options) {
   return {};
 }
 
+std::string type_of(const Program& program, int32_t tensor) {
+  const ProgramTensor& of = program.tensors[static_cast<size_t>(tensor)];
+  std::vector<int64_t> shape;
+  for (const int32_t position : of.shape) {
+    shape.push_back(program.dims[static_cast<size_t>(position)].value);
+  }
+  return fmt::format("{}[{}]", to_string(of.element_type), fmt::join(shape, ", "));
+}
+
+// The model's constants, and which of them a session can be given other values for.
+ordered_json constants_json(const Program& program) {
+  ordered_json list = ordered_json::array();
+  for (const ProgramConstant& constant : program.constants) {
+    const bool plain = constant.fate == ConstantFate::kPlain;
+    list.push_back(
+        {{"name", constant.name},
+         {"fate", to_string(constant.fate)},
+         {"type", plain ? ordered_json(type_of(program, constant.tensor)) : ordered_json(nullptr)}});
+  }
+  return list;
+}
+
+std::string constants_text(const Program& program) {
+  std::string text;
+  for (const ProgramConstant& constant : program.constants) {
+    if (constant.fate == ConstantFate::kPlain) {
+      text += fmt::format("constant '{}' {} takes another value\n", constant.name,
+                          type_of(program, constant.tensor));
+    }
+  }
+  return text;
+}
+
 Result<void> inspect_program(const InspectOptions& options) {
   WEIR_ASSIGN(const LoadedProgram loaded, read_program(options.model));
   const Program& program = loaded.program;
@@ -85,6 +118,7 @@ Result<void> inspect_program(const InspectOptions& options) {
                 {"inputs", ports(program.inputs)},
                 {"outputs", ports(program.outputs)},
                 {"states", states},
+                {"constants", constants_json(program)},
                 {"steps", steps}});
     return {};
   }
@@ -102,6 +136,7 @@ Result<void> inspect_program(const InspectOptions& options) {
                         to_string(program.tensors[static_cast<size_t>(state.before)].element_type),
                         fmt::join(declared_shape(program, state_port(state)), ", "), state.output);
   }
+  text += constants_text(program);
   using enum Table::Align;
   Table table({kRight, kLeft, kLeft, kLeft});
   table.add_row({"step", "name", "from", "first implementation"});

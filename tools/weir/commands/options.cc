@@ -87,6 +87,23 @@ void add_runner(CLI::App& command, RunnerOptions& runner) {
   command.add_flag("--no-cache", runner.no_cache, "Compile even where a compiled program is known");
 }
 
+Result<InputArgument> parse_constant(std::string_view text) {
+  WEIR_ASSIGN(InputArgument argument, parse_input(text));
+  if (argument.input.empty()) {
+    return fail(StatusCode::kInvalidArgument, "'{}' gives a constant no name; write NAME=FILE.npy.", text);
+  }
+  return argument;
+}
+
+// For commands that open one model.
+void add_constants(CLI::App& command, RunnerOptions& runner) {
+  add_list(command, "--constant", parse_constant, runner.constants,
+           "Another value for a constant of the model, from a file; repeatable")
+      ->option_text("NAME=FILE.npy");
+  command.add_flag("--verify-constants", runner.verify_constants,
+                   "Recompute the hashes of the program's constants first");
+}
+
 void add_json(CLI::App& command, bool& json) {
   command.add_flag("--json", json, "Print the result as JSON");
 }
@@ -153,6 +170,7 @@ void add_plan_options(CLI::App& command, PlanOptions& options) {
   command.add_option("model", options.model, "A model (.onnx) or a program (.weir)")->required();
   add_shapes(command, options.shapes);
   add_runner(command, options.runner);
+  add_constants(command, options.runner);
   command.add_option("--html", options.html, "Write a drawing of memory against steps")->option_text("FILE");
   add_json(command, options.json);
 }
@@ -165,8 +183,15 @@ void add_compile_options(CLI::App& command, CompileCommandOptions& options) {
   add_value(command, "--target", parse_targets, options.targets,
             "Processors to compile for, separated by commas")
       ->option_text("NAME,…");
-  command.add_flag("--portable", options.portable,
-                   "Keep plain constants too, for targets that are not named");
+  command.add_flag(
+      "--portable", options.portable,
+      "Keep constants plain, to be packed when the program is loaded: a smaller file, which runs "
+      "on --reference and on processors that are not named, too");
+  command
+      .add_option("--swappable", options.swappable,
+                  "Keep this constant as it is in the model, so that --constant can replace it; repeatable")
+      ->option_text("NAME")
+      ->allow_extra_args(false);
   add_value(command, "--memory-limit", parse_bytes, options.memory_limit,
             "The most that activations and workspace may take, as in 64MiB")
       ->option_text("BYTES");
@@ -218,6 +243,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
                    "Make the result of every step an output, for comparing");
   add_shapes(command, options.shapes);
   add_runner(command, options.runner);
+  add_constants(command, options.runner);
   add_json(command, options.json);
 }
 
@@ -234,6 +260,18 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
   add_trace(command, options.trace);
   add_shapes(command, options.shapes);
   add_runner(command, options.runner);
+  add_constants(command, options.runner);
+  add_json(command, options.json);
+}
+
+void add_check_options(CLI::App& command, CheckOptions& options) {
+  command.add_option("model", options.model, "A model (.onnx) or a program (.weir)")->required();
+  add_value(command, "--memory-limit", parse_bytes, options.memory_limit,
+            "Bytes that session and request may take together, as in 64MiB; by default the device's limit")
+      ->option_text("BYTES");
+  add_shapes(command, options.shapes);
+  add_runner(command, options.runner);
+  add_constants(command, options.runner);
   add_json(command, options.json);
 }
 

@@ -33,9 +33,11 @@ struct RunnerOptions {
   int32_t threads = 0;  // 0: as many as there are cores to use
   std::string isa;      // empty: the best that the processor has
   std::vector<std::string> toggles;
-  int64_t device_memory_limit = 0;  // bytes; 0: the physical memory
-  bool reference = false;           // only reference implementations
-  bool no_cache = false;            // compile, even where a compiled program is known
+  int64_t device_memory_limit = 0;       // bytes; 0: the physical memory
+  bool reference = false;                // only reference implementations
+  bool no_cache = false;                 // compile, even where a compiled program is known
+  bool verify_constants = false;         // recompute their hashes
+  std::vector<InputArgument> constants;  // other values for constants of the model
 };
 
 struct ShapeOptions {
@@ -67,7 +69,8 @@ struct CompileCommandOptions {
   std::string output;
   std::vector<std::string> targets;  // empty: the default
   bool portable = false;
-  int64_t memory_limit = 0;  // bytes of the arena; 0: none
+  std::vector<std::string> swappable;  // constants that sessions may give other values
+  int64_t memory_limit = 0;            // bytes of the arena; 0: none
   std::vector<std::string> dump_after;
   ShapeOptions shapes;
   bool json = false;
@@ -105,6 +108,14 @@ struct BenchOptions {
   bool json = false;
 };
 
+struct CheckOptions {
+  std::string model;
+  int64_t memory_limit = 0;  // bytes; 0: the device's own
+  ShapeOptions shapes;
+  RunnerOptions runner;
+  bool json = false;
+};
+
 struct OcrOptions {
   std::string detector;
   std::string recogniser;
@@ -121,6 +132,7 @@ void add_plan_options(CLI::App& command, PlanOptions& options);
 void add_compile_options(CLI::App& command, CompileCommandOptions& options);
 void add_run_options(CLI::App& command, RunOptions& options);
 void add_bench_options(CLI::App& command, BenchOptions& options);
+void add_check_options(CLI::App& command, CheckOptions& options);
 void add_ocr_options(CLI::App& command, OcrOptions& options);
 
 }  // namespace weir::cli

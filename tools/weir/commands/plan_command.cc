@@ -28,6 +28,8 @@ PlanReport::Kind kind_of(StorageKind kind) {
       return PlanReport::Kind::kOutput;
     case StorageKind::kState:
       return PlanReport::Kind::kState;
+    case StorageKind::kPacked:
+      return PlanReport::Kind::kPacked;
   }
   return PlanReport::Kind::kActivation;
 }
@@ -76,9 +78,9 @@ PlanReport make_report(const Session& session, const Ledger& ledger, const Progr
     report.notices.push_back(
         {notice.kind == NoticeKind::kCost ? "cost" : "info", notice.what, notice.bytes, notice.reason});
   }
-  if (session.constants_copied()) {
+  for (const NoticeReport& notice : session.load_notices()) {
     report.notices.push_back(
-        {"cost", "copy", session.program().constant_bytes, "the constants are " + session.constants_note()});
+        {notice.kind == NoticeKind::kCost ? "cost" : "info", notice.what, notice.bytes, notice.reason});
   }
   return report;
 }

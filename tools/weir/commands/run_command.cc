@@ -142,8 +142,8 @@ class Runner {
     for (const ProgramNotice& notice : program().notices) {
       notices_.push_back({notice.kind == NoticeKind::kCost ? "cost" : "info", notice.what, notice.reason});
     }
-    if (engine_.session->constants_copied()) {
-      notices_.push_back({"cost", "copy", "the constants are " + engine_.session->constants_note()});
+    for (const NoticeReport& notice : engine_.session->load_notices()) {
+      notices_.push_back({notice.kind == NoticeKind::kCost ? "cost" : "info", notice.what, notice.reason});
     }
     if (engine_.compiled) {
       notices_.push_back({"info", "compiled", "the program was compiled now"});
