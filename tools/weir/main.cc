@@ -6,6 +6,7 @@
 #include <new>
 
 #include "tools/weir/commands/bench.h"
+#include "tools/weir/commands/check.h"
 #include "tools/weir/commands/compile.h"
 #include "tools/weir/commands/devices.h"
 #include "tools/weir/commands/inspect.h"
@@ -45,6 +46,9 @@ int run_weir(int argc, char** argv) {
   BenchOptions bench;
   add_command(app, exit_code, "bench", "Measure how fast a model runs, and what it takes", bench,
               add_bench_options, bench_command);
+  CheckOptions check;
+  add_command(app, exit_code, "check", "Check that a model or program is ready to be deployed here", check,
+              add_check_options, check_command);
   CompileCommandOptions compile;
   add_command(app, exit_code, "compile", "Compile a model to a program file", compile, add_compile_options,
               compile_command);
