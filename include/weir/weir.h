@@ -25,6 +25,7 @@
 #define WEIR_WEIR_H_
 
 #include "weir/base.h"
+#include "weir/custom_operator.h"
 #include "weir/request.h"
 #include "weir/resources.h"
 #include "weir/session.h"

@@ -25,6 +25,7 @@
 #define WEIR_WEIR_HPP_
 
 #include "weir/base.hpp"
+#include "weir/custom_operator.hpp"
 #include "weir/request.hpp"
 #include "weir/resources.hpp"
 #include "weir/session.hpp"

@@ -45,6 +45,7 @@ std::string options_text(const ModelOptions& options) {
   for (int64_t value : options.compile.typical) {
     text += fmt::format(" typical {}", value);
   }
+  text += options.operators == nullptr ? "" : options.operators->text();
   return text;
 }
 
@@ -81,6 +82,7 @@ Result<Compiled> compile_now(const std::string& path, const ModelOptions& option
   const TraceSpan span(options.trace, "compile");
   CompileOptions compile_options = options.compile;
   compile_options.trace = options.trace;
+  compile_options.operators = options.operators;
   WEIR_ASSIGN(Compiled compiled, compile(std::move(graph), compile_options), "while compiling '{}'", path);
   model.import_ns = imported - begin;
   model.compile_ns = steady_now_ns() - imported;
@@ -112,6 +114,7 @@ Result<Graph> import_model(const std::string& path, const ModelOptions& options)
   const TraceSpan span(options.trace, "import");
   ImportOptions import = options.import;
   import.trace = options.trace;
+  import.operators = options.operators;
   WEIR_ASSIGN(Graph graph, import_onnx(path, import), "while importing '{}'", path);
   if (options.batch_of_one && graph.symbols.size() > 0) {
     return import_batch_of_one(path, import, graph);

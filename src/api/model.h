@@ -29,6 +29,8 @@ struct ModelOptions {
   bool batch_of_one = false;
   // Of all that is done to open it; `import` and `compile` need not name it.
   Tracer* trace = nullptr;
+  // Custom operators that the model's nodes may name; null: none.
+  std::shared_ptr<const CustomOperators> operators;
 };
 
 struct Model {

@@ -18,6 +18,7 @@ weir::Result<weir::api::OpenedProgram> open_program(const std::string& path,
     options.import.swappable.push_back(constant.name);
   }
   options.use_cache = choice.use_cache;
+  options.operators = choice.operators;
   options.cache_folder = choice.cache_folder;
   options.trace = choice.trace;
   WEIR_ASSIGN(weir::Model model, weir::open_model(path, options));

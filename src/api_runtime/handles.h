@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <string>
 
 #include "base/out_of_memory.h"
@@ -14,6 +16,7 @@
 #include "base/thread_pool.h"
 #include "base/trace.h"
 #include "hal/device.h"
+#include "op/custom_operator.h"
 #include "weir/weir.h"
 
 // One block with its text, from failed(), or one of the statuses that need no memory.
@@ -25,6 +28,15 @@ struct weir_status {
 // What a process shares.
 struct weir_runtime : public weir::RefCounted {
   weir::Ref<weir::ThreadPool> pool;
+
+  // Null: none is registered. A session keeps the list of the moment when it is opened.
+  std::shared_ptr<const weir::CustomOperators> operators() const {
+    const std::lock_guard lock(mutex);
+    return registered;
+  }
+
+  mutable std::mutex mutex;
+  std::shared_ptr<const weir::CustomOperators> registered;  // guarded by mutex
 };
 
 namespace weir::api {

@@ -150,8 +150,8 @@ Result<void> check_strict(const weir_session& session, weir_strictness strict) {
   return {};
 }
 
-Result<Ref<weir_session>> open(Ref<Device> device, const char* path, const weir_session_options& options,
-                               ProgramOpener open_program) {
+Result<Ref<weir_session>> open(const weir_runtime& runtime, Ref<Device> device, const char* path,
+                               const weir_session_options& options, ProgramOpener open_program) {
   const int64_t begin = steady_now_ns();
   if (options.strict < WEIR_STRICT_NONE || options.strict > WEIR_STRICT_ALL) {
     return fail(StatusCode::kInvalidArgument, "Strictness ({}) is not one of (0 to {}).", options.strict,
@@ -165,7 +165,8 @@ Result<Ref<weir_session>> open(Ref<Device> device, const char* path, const weir_
         options.participants, device->info().name, most);
   }
   WEIR_ASSIGN(const Isa isa, read_isa(options.isa));
-  WEIR_ASSIGN(const SessionChoice choice, read_choice(options));
+  WEIR_ASSIGN(SessionChoice choice, read_choice(options));
+  choice.operators = runtime.operators();
   WEIR_ASSIGN(OpenedProgram opened, open_program(path, choice));
   SessionOptions session_options;
   session_options.isa = isa;
@@ -174,6 +175,7 @@ Result<Ref<weir_session>> open(Ref<Device> device, const char* path, const weir_
   session_options.verify_constants = options.verify_constants;
   session_options.trace = choice.trace;
   session_options.constants = choice.constants;
+  session_options.operators = choice.operators;
   Ref<weir_session> session = make_ref<weir_session>();
   WEIR_ASSIGN(session->session,
               Session::create(std::move(opened.loaded), std::move(device), session_options));
@@ -204,7 +206,7 @@ weir_status* open_session(weir_runtime* runtime, weir_device* device, const char
     return null_argument("weir_session_open");
   }
   Result<Ref<weir_session>> opened =
-      open(Ref<Device>(object(device)), path, read_struct(options), open_program);
+      open(*runtime, Ref<Device>(object(device)), path, read_struct(options), open_program);
   if (!opened) {
     opened.error().add_context(fmt::format("while opening '{}'", path));
     return failed(opened);

@@ -21,6 +21,7 @@ struct SessionChoice {
   std::string cache_folder;                                 // empty: the default
   bool use_cache = true;
   Tracer* trace = nullptr;
+  std::shared_ptr<const CustomOperators> operators;  // registered with the runtime; null: none
 };
 
 struct OpenedProgram {

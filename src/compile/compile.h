@@ -19,6 +19,7 @@
 
 #include "base/trace.h"
 #include "graph/graph.h"
+#include "op/custom_operator.h"
 #include "program/program_file.h"
 
 namespace weir {
@@ -54,6 +55,8 @@ struct CompileOptions {
   // ranges.
   std::vector<int64_t> typical;
   Tracer* trace = nullptr;
+  // Of the graph's custom operators; null: none.
+  std::shared_ptr<const CustomOperators> operators;
 };
 
 struct Compiled {

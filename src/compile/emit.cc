@@ -245,23 +245,42 @@ class Emitter {
     return step;
   }
 
+  // A static program's only shape, or a sample of a dynamic one's that its constraints admit.
+  Result<ShapeValues> sample_shape() const {
+    if (program_.is_static()) {
+      return evaluate_shapes(program_, {});
+    }
+    const std::vector<int64_t> sample = sample_symbols(compiled_.graph->symbols, options_.typical);
+    Result<ShapeValues> values = evaluate_shapes(program_, sample);
+    for (int64_t least = 2; !values && options_.typical.empty() && least <= 256; least *= 2) {
+      std::vector<int64_t> larger = sample;
+      for (size_t i = 0; i < larger.size(); ++i) {
+        const int64_t wanted = std::max(larger[i], least);
+        larger[i] = std::clamp(wanted, program_.symbols[i].range.min, program_.symbols[i].range.max);
+      }
+      if (Result<ShapeValues> found = evaluate_shapes(program_, larger)) {
+        values = std::move(found);
+      }
+    }
+    return values;
+  }
+
   // Gives every step that may need one a workspace, and places what lies in the arena: for good in a static
   // program, at a sample of its shapes for the order in a dynamic one.
   Result<void> place() {
-    const std::vector<int64_t> sample = program_.is_static()
-                                            ? std::vector<int64_t>{}
-                                            : sample_symbols(compiled_.graph->symbols, options_.typical);
-    WEIR_ASSIGN(ShapeValues values, evaluate_shapes(program_, sample));
+    WEIR_ASSIGN(ShapeValues values, sample_shape());
     std::vector<ConcreteStep> prepare_steps;
     for (Step& step : program_.prepare_steps) {
-      WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program_, step, values));
+      WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program_, step, values, options_.operators.get()));
       prepare_steps.push_back(std::move(concrete));
     }
     std::vector<ConcreteStep> steps;
     for (size_t i = 0; i < program_.steps.size(); ++i) {
       Step& step = program_.steps[i];
-      WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program_, step, values));
-      if (step_needs(step, concrete.op(step.op)).workspace_bytes > 0) {
+      WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program_, step, values, options_.operators.get()));
+      // A custom operator's workspace may be nothing at the sample and something at another shape.
+      const bool may_grow = step.op == Op::kCustom && !program_.is_static();
+      if (may_grow || step_needs(step, concrete.op(step.op)).workspace_bytes > 0) {
         Storage workspace;
         workspace.kind = StorageKind::kWorkspace;
         workspace.first_step = workspace.last_step = static_cast<int32_t>(i);

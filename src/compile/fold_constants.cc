@@ -60,7 +60,7 @@ Operand constant_operand(const Value& value) {
 }
 
 bool can_fold(const Graph& graph, const Node& node) {
-  if (!has_constant_attributes(node.attributes)) {
+  if (node.op == Op::kCustom || !has_constant_attributes(node.attributes)) {
     return false;
   }
   for (ValueId input : node.inputs) {

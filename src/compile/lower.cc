@@ -71,7 +71,7 @@ bool Lowering::is_constant(ValueId value) const {
 void Lowering::predict(NodeId id) {
   const Node& node = graph_.node(id);
   const Selection& selection = selections_[static_cast<size_t>(id)];
-  bool prepared = true;
+  bool prepared = node.op != Op::kCustom;  // those may need a workspace, which prepare steps have not
   bool any_channels_last = false;
   for (ValueId input : node.inputs) {
     if (input == kNoValue) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "op/custom_operator.h"
+
 namespace weir {
 namespace {
 
@@ -71,6 +73,12 @@ bool grows(const PackRequest& pack, const OpDesc& desc) {
 
 Result<Selection> select(const OpDesc& desc, const SelectionRules& rules) {
   Selection selection;
+  if (const auto* custom = std::get_if<CustomAttributes>(desc.attributes)) {
+    selection.accepted.push_back(&custom->definition->implementation());
+    selection.layouts = layouts_of(selection.first(), desc);
+    selection.in_place = in_place_of(selection.first(), desc);
+    return selection;
+  }
   for (const Implementation* candidate : implementations()) {
     if (candidate->op != desc.op) {
       continue;

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "graph/inference.h"
+#include "op/custom_operator.h"
 
 namespace weir {
 namespace {
@@ -293,6 +294,7 @@ Result<TensorType> infer_one(const Inference& inference) {
     case Op::kDimTensor:
       return infer_source(inference);
     case Op::kLstm:
+    case Op::kCustom:
       break;
   }
   return inference.wrong("has no rule of shape inference.");
@@ -419,6 +421,11 @@ Result<std::vector<TensorType>> infer_types(Op op, const Attributes& attributes,
   std::vector<TensorType> types;
   if (op == Op::kLstm) {
     WEIR_ASSIGN(types, infer_lstm(inference));
+  } else if (const auto* custom = std::get_if<CustomAttributes>(&attributes)) {
+    if (custom->definition == nullptr) {
+      return inference.wrong("has no registered operator.");
+    }
+    WEIR_ASSIGN(types, custom->definition->infer(*custom, inputs, context.node, context.constraints));
   } else {
     WEIR_ASSIGN(TensorType type, infer_one(inference));
     types.push_back(std::move(type));

@@ -6,8 +6,8 @@
 //   struct Printer { template <typename T> void operator()(std::string_view name, T& field); … };
 //   fields(printer, attributes);       // Attributes may be const or not
 //
-// A field is an int64_t, bool, double, Dim, one of the enumerations below, a vector of int64_t, double or
-// Dim, or a TileProgram.
+// A field is an int64_t, bool, double, Dim, std::string, one of the enumerations below, a vector of int64_t,
+// double, Dim or CustomAttribute, or a TileProgram.
 #pragma once
 
 #include <concepts>
@@ -28,6 +28,7 @@ inline constexpr std::string_view kCoordinateModes[] = {"half_pixel", "pytorch_h
 inline constexpr std::string_view kNearestModes[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                                      "ceil"};
 inline constexpr std::string_view kPadModes[] = {"constant", "reflect", "edge", "wrap"};
+inline constexpr std::string_view kCustomKinds[] = {"integer", "real", "text", "integers", "reals", "tensor"};
 
 inline std::span<const std::string_view> enumerators(LstmDirection) {
   return kLstmDirections;
@@ -46,6 +47,9 @@ inline std::span<const std::string_view> enumerators(NearestMode) {
 }
 inline std::span<const std::string_view> enumerators(PadMode) {
   return kPadModes;
+}
+inline std::span<const std::string_view> enumerators(CustomAttribute::Kind) {
+  return kCustomKinds;
 }
 
 template <typename A, typename Struct>
@@ -161,6 +165,16 @@ void fields(V& visit, MaybeConst<RangeAttributes> auto& a) {
 template <typename V>
 void fields(V& visit, MaybeConst<DimTensorAttributes> auto& a) {
   visit("elements", a.elements);
+}
+
+template <typename V>
+void fields(V& visit, MaybeConst<CustomAttributes> auto& a) {
+  visit("domain", a.domain);
+  visit("name", a.name);
+  visit("opset", a.opset);
+  visit("version", a.version);
+  visit("outputs", a.outputs);
+  visit("attributes", a.attributes);
 }
 
 }  // namespace weir::internal

@@ -10,7 +10,9 @@
 #include <cmath>
 #include <utility>
 
+#include "base/checked.h"
 #include "op/attribute_fields.h"
+#include "op/custom_operator.h"
 
 namespace weir {
 namespace {
@@ -30,6 +32,15 @@ class Writer {
   void write(bool value) { stream_.integers.push_back(value ? 1 : 0); }
   void write(double value) { stream_.reals.push_back(value); }
   void write(const Dim& value) { stream_.dims.push_back(add_dim_(value)); }
+  void write(const std::string& value) { stream_.strings.push_back(value); }
+  void write(const CustomAttribute& value) {
+    write(value.name);
+    write(value.kind);
+    write(value.integers);
+    write(value.reals);
+    write(value.text);
+    write(static_cast<int64_t>(value.element_type));
+  }
   template <typename E>
     requires std::is_enum_v<E>
   void write(E value) {
@@ -88,6 +99,10 @@ class Reader {
                   "takes ({}), ({}) and ({}).",
                   stream_.integers.size(), stream_.reals.size(), stream_.dims.size(), integer_, real_, dim_);
     }
+    if (string_ != stream_.strings.size()) {
+      return fail(StatusCode::kDataLoss, "An attribute stream has ({}) texts, and its operator takes ({}).",
+                  stream_.strings.size(), string_);
+    }
     return {};
   }
 
@@ -134,6 +149,20 @@ class Reader {
     value = table_[position];
     return {};
   }
+  Result<void> read(std::string& value) {
+    WEIR_ASSIGN(value, next(stream_.strings, string_, "texts"));
+    return {};
+  }
+  Result<void> read(CustomAttribute& value) {
+    WEIR_TRY(read(value.name));
+    WEIR_TRY(read(value.kind));
+    WEIR_TRY(read(value.integers));
+    WEIR_TRY(read(value.reals));
+    WEIR_TRY(read(value.text));
+    WEIR_ASSIGN(const int64_t type, next_in(0, UINT8_MAX));
+    value.element_type = static_cast<ElementType>(type);
+    return {};
+  }
   template <typename E>
     requires std::is_enum_v<E>
   Result<void> read(E& value) {
@@ -146,9 +175,10 @@ class Reader {
   Result<void> read(std::vector<T>& values) {
     WEIR_ASSIGN(const int64_t count, next(stream_.integers, integer_, "integers"));
     // No more than the elements left, so that a false length allocates nothing.
-    const size_t left = std::is_same_v<T, double>    ? stream_.reals.size() - real_
-                        : std::is_same_v<T, int64_t> ? stream_.integers.size() - integer_
-                                                     : stream_.dims.size() - dim_;
+    const size_t left = std::is_same_v<T, double>            ? stream_.reals.size() - real_
+                        : std::is_same_v<T, int64_t>         ? stream_.integers.size() - integer_
+                        : std::is_same_v<T, CustomAttribute> ? stream_.strings.size() - string_
+                                                             : stream_.dims.size() - dim_;
     if (count < 0 || static_cast<size_t>(count) > left) {
       return fail(StatusCode::kDataLoss,
                   "Integer ({}) of an attribute stream has the value ({}), and only (0) to ({}) are allowed.",
@@ -191,6 +221,7 @@ class Reader {
   size_t integer_ = 0;
   size_t real_ = 0;
   size_t dim_ = 0;
+  size_t string_ = 0;
 };
 
 // What no single field shows: lengths that must agree, numbers that kernels divide by or index with.
@@ -289,6 +320,40 @@ Result<void> verify(const SliceAttributes& a) {
 
 Result<void> verify(const ConcatAttributes& a) {
   return require(is_axis(a.axis), "the axis is out of range");
+}
+
+bool is_sound(const CustomAttribute& a) {
+  switch (a.kind) {
+    case CustomAttribute::Kind::kInteger:
+      return a.integers.size() == 1;
+    case CustomAttribute::Kind::kReal:
+      return a.reals.size() == 1;
+    case CustomAttribute::Kind::kText:
+    case CustomAttribute::Kind::kIntegers:
+    case CustomAttribute::Kind::kReals:
+      return true;
+    case CustomAttribute::Kind::kTensor:
+      break;
+  }
+  if (a.integers.size() > kMaxRank || !is_valid(a.element_type) ||
+      std::ranges::any_of(a.integers, [](int64_t extent) { return extent < 0; })) {
+    return false;
+  }
+  const Result<int64_t> count = checked_product(a.integers);
+  return count && *count <= kDimMax &&
+         byte_size(a.element_type, *count) == static_cast<int64_t>(a.text.size());
+}
+
+Result<void> verify(const CustomAttributes& a) {
+  constexpr size_t kLongest = 256;
+  WEIR_TRY(require(
+      !a.domain.empty() && !a.name.empty() && a.domain.size() <= kLongest && a.name.size() <= kLongest,
+      "the name of the operator or of its domain is empty or too long"));
+  WEIR_TRY(require(a.opset >= 1 && a.version >= 0, "the version of the operator is out of range"));
+  WEIR_TRY(require(a.outputs >= 1 && a.outputs <= static_cast<int64_t>(kMaxCustomTensors),
+                   "the number of outputs is out of range"));
+  return require(std::ranges::all_of(a.attributes, is_sound),
+                 "an attribute of the custom operator holds other elements than its kind");
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attributes as flat streams, for the program file: integers, reals and Dims in a fixed order an operator.
+// Attributes as flat streams, for the program file: integers, reals, Dims and texts in a fixed order an
+// operator.
 // Reading verifies counts and enumerations, since the streams come from a file.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -18,6 +20,7 @@ struct AttributeStream {
   std::vector<int64_t> integers;
   std::vector<double> reals;
   std::vector<int32_t> dims;  // positions in the program's DimTable
+  std::vector<std::string> strings;
   friend bool operator==(const AttributeStream&, const AttributeStream&) = default;
 };
 

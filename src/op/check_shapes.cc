@@ -67,6 +67,8 @@ class Checker {
         return require(y().type == ElementType::kInt64 &&
                            y().element_count() == std::ssize(op_.get<DimTensorAttributes>().elements),
                        "gives as many int64 elements as it holds");
+      case Op::kCustom:
+        return {};  // the registered operator's own rule, in CustomOperator::prepare
     }
     return require(false, "is an operator that has a rule");
   }

@@ -34,8 +34,9 @@ constexpr std::string_view kOpNames[] = {"invalid",
                                          "Copy",
                                          "Fill",
                                          "Range",
-                                         "DimTensor"};
-static_assert(std::size(kOpNames) == static_cast<size_t>(Op::kDimTensor) + 1);
+                                         "DimTensor",
+                                         "Custom"};
+static_assert(std::size(kOpNames) == static_cast<size_t>(Op::kCustom) + 1);
 
 std::string text_of(int64_t value) {
   return fmt::format("{}", value);
@@ -51,6 +52,29 @@ std::string text_of(const Dim& value) {
 }
 std::string text_of(const TileProgram& value) {
   return fmt::format("\"{}\"", value.to_string());
+}
+std::string text_of(const std::string& value) {
+  return value;
+}
+template <typename T>
+std::string text_of(const std::vector<T>& values);
+std::string text_of(const CustomAttribute& value) {
+  std::string text = value.name + "=";
+  switch (value.kind) {
+    case CustomAttribute::Kind::kInteger:
+      return text + (value.integers.empty() ? "" : text_of(value.integers[0]));
+    case CustomAttribute::Kind::kReal:
+      return text + (value.reals.empty() ? "" : text_of(value.reals[0]));
+    case CustomAttribute::Kind::kText:
+      return text + "\"" + value.text + "\"";
+    case CustomAttribute::Kind::kIntegers:
+      return text + text_of(value.integers);
+    case CustomAttribute::Kind::kReals:
+      return text + text_of(value.reals);
+    case CustomAttribute::Kind::kTensor:
+      return text + std::string(to_string(value.element_type)) + text_of(value.integers);
+  }
+  return text;
 }
 template <typename E>
   requires std::is_enum_v<E>
@@ -84,7 +108,7 @@ std::string_view to_string(Op op) {
 }
 
 bool is_valid(Op op) {
-  return op >= Op::kElementwise && op <= Op::kDimTensor;
+  return op >= Op::kElementwise && op <= Op::kCustom;
 }
 
 Attributes default_attributes(Op op) {
@@ -125,6 +149,8 @@ Attributes default_attributes(Op op) {
       return RangeAttributes{};
     case Op::kDimTensor:
       return DimTensorAttributes{};
+    case Op::kCustom:
+      return CustomAttributes{};
     case Op::kReshape:
     case Op::kExpand:
     case Op::kCopy:

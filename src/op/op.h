@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -49,6 +50,7 @@ enum class Op : uint8_t {
   kFill = 20,                // [] → [y]
   kRange = 21,               // [] → [y(n)]
   kDimTensor = 22,           // [] → [y]: int64 elements that are expressions
+  kCustom = 23,              // [x…] → [y…]: an operator that a user registered (custom_operator.h)
 };
 
 std::string_view to_string(Op op);  // "Conv", "MatMul", …
@@ -185,6 +187,46 @@ struct DimTensorAttributes {
   friend bool operator==(const DimTensorAttributes&, const DimTensorAttributes&) = default;
 };
 
+// One attribute of a custom operator, as the model has it.
+struct CustomAttribute {
+  enum class Kind : uint8_t {
+    kInteger = 0,   // integers[0]
+    kReal = 1,      // reals[0]
+    kText = 2,      // text
+    kIntegers = 3,  // integers
+    kReals = 4,     // reals
+    kTensor = 5,    // integers: the shape; text: the bytes, row-major; element_type
+  };
+  std::string name;
+  Kind kind = Kind::kInteger;
+  std::vector<int64_t> integers;
+  std::vector<double> reals;
+  std::string text;
+  ElementType element_type = ElementType::kFloat32;
+  friend bool operator==(const CustomAttribute&, const CustomAttribute&) = default;
+};
+
+class CustomOperator;
+struct CustomPrepared;
+
+struct CustomAttributes {
+  std::string domain;
+  std::string name;
+  int64_t opset = 1;    // of the domain, that the node was written for
+  int64_t version = 1;  // of the registered operator that it was compiled with
+  int64_t outputs = 1;  // how many the node has
+  std::vector<CustomAttribute> attributes;
+  // Not stored: who runs it, in a graph and in a step with numbers; what it needs, in the latter.
+  std::shared_ptr<const CustomOperator> definition;
+  std::shared_ptr<const CustomPrepared> prepared;
+
+  std::string full_name() const { return domain + "." + name; }
+  friend bool operator==(const CustomAttributes& a, const CustomAttributes& b) {
+    return a.domain == b.domain && a.name == b.name && a.opset == b.opset && a.version == b.version &&
+           a.outputs == b.outputs && a.attributes == b.attributes;
+  }
+};
+
 struct NoAttributes {
   friend bool operator==(const NoAttributes&, const NoAttributes&) = default;
 };
@@ -193,7 +235,7 @@ using Attributes =
     std::variant<NoAttributes, ElementwiseAttributes, ConvAttributes, MatMulAttributes, LstmAttributes,
                  PoolAttributes, ReduceAttributes, SoftmaxAttributes, LayerNormalizationAttributes,
                  ResizeAttributes, PadAttributes, GatherAttributes, TransposeAttributes, SliceAttributes,
-                 ConcatAttributes, FillAttributes, RangeAttributes, DimTensorAttributes>;
+                 ConcatAttributes, FillAttributes, RangeAttributes, DimTensorAttributes, CustomAttributes>;
 
 // The attributes of `op`, at their defaults.
 Attributes default_attributes(Op op);

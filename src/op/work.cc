@@ -137,6 +137,7 @@ int64_t flops_of(const ConcreteOp& op) {
     case Op::kFill:
     case Op::kRange:
     case Op::kDimTensor:
+    case Op::kCustom:
       return 0;
   }
   return 0;

@@ -14,6 +14,7 @@
 //   - Each operand is read once and each result written once: the elements that differ, not repeats by a
 //     stride of 0. Gather and Slice read what they pick. How long sequences are (Lstm) is data, so the
 //     longest is counted.
+//   - A custom operator's arithmetic is not known and counts none.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ int64_t heap(const Refusal& refusal) {
   return heap_of(refusal.implementation, refusal.reason);
 }
 int64_t heap(const AttributeStream& stream) {
-  return heap_of(stream.integers, stream.reals, stream.dims);
+  return heap_of(stream.integers, stream.reals, stream.dims, stream.strings);
 }
 int64_t heap(const Step& step) {
   return heap_of(step.name, step.origin, step.attributes, step.inputs, step.outputs, step.packed,

@@ -47,7 +47,7 @@ Program rich() {
   program.tensors = {{.name = text, .shape = {0, 1}, .strides = {1, 0}}};
   Step step;
   step.name = step.origin = text;
-  step.attributes = {.integers = {1, 2}, .reals = {1.5}, .dims = {0}};
+  step.attributes = {.integers = {1, 2}, .reals = {1.5}, .dims = {0}, .strings = {text}};
   step.inputs = {0, 0};
   step.outputs = {0};
   step.packed = {{.input = 1, .storage = 0}};

@@ -123,8 +123,12 @@ class Encoder {
         const auto implementation = string(refusal.implementation);
         return fbs::CreateRefusal(builder_, implementation, string(refusal.reason));
       });
+      const auto strings = tables<fbs::Name>(s.attributes.strings, [&](const std::string& text) {
+        return fbs::CreateName(builder_, string(text));
+      });
       return fbs::CreateStep(builder_, name, origin, static_cast<uint8_t>(s.op), integers, reals, dims,
-                             inputs, outputs, packed, implementations, refused, s.workspace, s.reference);
+                             inputs, outputs, packed, implementations, refused, s.workspace, s.reference,
+                             strings);
     });
   }
 
@@ -266,6 +270,7 @@ class Decoder {
       step.attributes.integers = numbers(s.integers());
       step.attributes.reals = numbers(s.reals());
       step.attributes.dims = numbers(s.dims());
+      step.attributes.strings = list(s.strings(), [&](const fbs::Name& name) { return string(name.text()); });
       step.inputs = numbers(s.inputs());
       step.outputs = numbers(s.outputs());
       step.packed = structs(s.packed(), [](const fbs::PackedOperand& operand) {

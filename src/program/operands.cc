@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "op/custom_operator.h"
+
 namespace weir::internal {
 namespace {
 
@@ -40,6 +42,8 @@ Arity arity_of(const Step& step, const Attributes& attributes) {
     case Op::kRange:
     case Op::kDimTensor:
       return {0, 0};
+    case Op::kCustom:
+      return {0, kMaxCustomTensors, static_cast<size_t>(std::get<CustomAttributes>(attributes).outputs)};
     case Op::kMaxPool:
     case Op::kAveragePool:
     case Op::kReduce:

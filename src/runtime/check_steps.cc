@@ -7,8 +7,8 @@
 
 namespace weir {
 
-Result<StepChecker> StepChecker::create(const Program& program) {
-  StepChecker checker(program);
+Result<StepChecker> StepChecker::create(const Program& program, const CustomOperators* operators) {
+  StepChecker checker(program, operators);
   SymbolTable symbols;
   for (const ProgramSymbol& symbol : program.symbols) {
     symbols.add(symbol.name, symbol.range, symbol.source);
@@ -30,7 +30,10 @@ TensorType StepChecker::type_of(int32_t tensor) const {
 
 Result<std::vector<PackRequest>> StepChecker::check(const Step& step,
                                                     const Implementation& implementation) const {
-  WEIR_ASSIGN(const Attributes attributes, read_attributes(step.op, step.attributes, dims_));
+  WEIR_ASSIGN(Attributes attributes, read_attributes(step.op, step.attributes, dims_));
+  if (auto* custom = std::get_if<CustomAttributes>(&attributes)) {
+    WEIR_ASSIGN(custom->definition, resolve(operators_, *custom));
+  }
   std::vector<TensorType> types;
   types.reserve(step.inputs.size() + step.outputs.size());  // the description points into it
   OpDesc desc;

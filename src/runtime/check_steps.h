@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/implementation.h"
+#include "op/custom_operator.h"
 #include "program/program.h"
 
 namespace weir {
@@ -14,7 +15,7 @@ namespace weir {
 class StepChecker {
  public:
   // The program is verified, and outlives the checker.
-  static Result<StepChecker> create(const Program& program);
+  static Result<StepChecker> create(const Program& program, const CustomOperators* operators = nullptr);
 
   // The implementation takes the operator with these types and strides, and the packed operands have the ids
   // and sizes that it asks for. The error says which of these does not hold. Gives what it packs: nothing
@@ -22,13 +23,15 @@ class StepChecker {
   Result<std::vector<PackRequest>> check(const Step& step, const Implementation& implementation) const;
 
  private:
-  explicit StepChecker(const Program& program) : program_(&program) {}
+  StepChecker(const Program& program, const CustomOperators* operators)
+      : program_(&program), operators_(operators) {}
   TensorType type_of(int32_t tensor) const;
   Result<void> check_packs(const Step& step, const Implementation& implementation,
                            std::span<const PackRequest> packs) const;
 
   const Program* program_;
-  std::vector<Dim> dims_;  // one an entry of Program::dims
+  const CustomOperators* operators_;  // outlives the checker; null where there are none
+  std::vector<Dim> dims_;             // one an entry of Program::dims
 };
 
 }  // namespace weir

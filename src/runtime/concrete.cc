@@ -7,6 +7,22 @@
 #include "op/check_shapes.h"
 
 namespace weir {
+namespace {
+
+// A program's own placement leaves the room that a custom operator asked for when it was compiled; −1: placed
+// for each shape.
+Result<void> check_workspace(const Step& step, int64_t needed, int64_t room) {
+  if (room >= 0 && needed > room) {
+    return fail(
+        StatusCode::kFailedPrecondition,
+        "Step '{}' needs a workspace of ({}) bytes, and the program was compiled for ({}); an operator's "
+        "version changes when its needs do. Compile the model again.",
+        step.name, needed, room);
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<ShapeValues> evaluate_shapes(const Program& program, std::span<const int64_t> symbols) {
   ShapeValues values;
@@ -49,7 +65,8 @@ TensorSpec concrete_tensor(const Program&, const ProgramTensor& tensor, const Sh
   return spec;
 }
 
-Result<ConcreteStep> concrete_step(const Program& program, const Step& step, const ShapeValues& values) {
+Result<ConcreteStep> concrete_step(const Program& program, const Step& step, const ShapeValues& values,
+                                   const CustomOperators* operators) {
   ConcreteStep concrete;
   WEIR_ASSIGN(concrete.attributes, read_attributes(step.op, step.attributes, values.dims),
               "while preparing step '{}'", step.name);
@@ -64,10 +81,20 @@ Result<ConcreteStep> concrete_step(const Program& program, const Step& step, con
     concrete.outputs.push_back(spec(output));
   }
   WEIR_TRY(check_shapes(concrete.op(step.op)), "while preparing step '{}'", step.name);
+  if (step.op == Op::kCustom) {
+    auto& custom = std::get<CustomAttributes>(concrete.attributes);
+    WEIR_ASSIGN(custom.definition, resolve(operators, custom), "while preparing step '{}'", step.name);
+    WEIR_ASSIGN(CustomPrepared prepared, custom.definition->prepare(concrete.op(step.op), step.name));
+    custom.prepared = std::make_shared<const CustomPrepared>(prepared);
+  }
   return concrete;
 }
 
 Plan step_needs(const Step& step, const ConcreteOp& op) {
+  if (op.op == Op::kCustom) {
+    const CustomPrepared& prepared = *op.get<CustomAttributes>().prepared;
+    return {prepared.workspace_room(), prepared.plan.scratch_bytes};
+  }
   Plan largest;
   for (const std::string& name : step.implementations) {
     const Implementation* implementation = find_implementation(name);
@@ -98,18 +125,25 @@ Result<ShapePlan> plan_shape(const Program& program, const ShapeValues& values,
                              std::span<const ConcreteStep> steps) {
   ShapePlan plan;
   WEIR_ASSIGN(plan.storage_bytes, storage_bytes(program, values));
-  const auto measure = [&](std::span<const Step> program_steps, std::span<const ConcreteStep> concrete) {
+  const auto measure = [&](std::span<const Step> program_steps,
+                           std::span<const ConcreteStep> concrete) -> Result<void> {
     for (size_t i = 0; i < program_steps.size(); ++i) {
       const Plan needs = step_needs(program_steps[i], concrete[i].op(program_steps[i].op));
       plan.scratch_bytes = std::max(plan.scratch_bytes, align_up(needs.scratch_bytes, kStorageAlignment));
-      if (program_steps[i].workspace >= 0) {
-        int64_t& bytes = plan.storage_bytes[static_cast<size_t>(program_steps[i].workspace)];
+      const int32_t workspace = program_steps[i].workspace;
+      if (program_steps[i].op == Op::kCustom) {
+        const int64_t room = workspace < 0 ? 0 : plan.storage_bytes[static_cast<size_t>(workspace)];
+        WEIR_TRY(check_workspace(program_steps[i], needs.workspace_bytes, room));
+      }
+      if (workspace >= 0) {
+        int64_t& bytes = plan.storage_bytes[static_cast<size_t>(workspace)];
         bytes = std::max(bytes, needs.workspace_bytes);
       }
     }
+    return {};
   };
-  measure(program.prepare_steps, prepare_steps);
-  measure(program.steps, steps);
+  WEIR_TRY(measure(program.prepare_steps, prepare_steps));
+  WEIR_TRY(measure(program.steps, steps));
 
   std::vector<Block> blocks(program.storages.size());
   std::vector<Block> activations;

@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "kernels/implementation.h"
+#include "op/custom_operator.h"
 #include "plan/placement.h"
 #include "program/program.h"
 
@@ -40,7 +41,9 @@ struct ConcreteStep {
 
 TensorSpec concrete_tensor(const Program& program, const ProgramTensor& tensor, const ShapeValues& values);
 
-Result<ConcreteStep> concrete_step(const Program& program, const Step& step, const ShapeValues& values);
+// A step of a custom operator is run by the one of `operators`, which gives its needs here.
+Result<ConcreteStep> concrete_step(const Program& program, const Step& step, const ShapeValues& values,
+                                   const CustomOperators* operators = nullptr);
 
 // The largest needs of all implementations of the step that this build has.
 Plan step_needs(const Step& step, const ConcreteOp& op);

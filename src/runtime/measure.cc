@@ -41,12 +41,12 @@ Result<Session::Measured> Session::measure(std::span<const int64_t> symbols) con
   const int64_t begin = steady_now_ns();
   WEIR_ASSIGN(measured.values, evaluate_shapes(program, symbols));
   for (const Step& step : program.prepare_steps) {
-    WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program, step, measured.values));
+    WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program, step, measured.values, operators_.get()));
     measured.prepare_steps.push_back(std::move(concrete));
   }
   measured.steps.reserve(program.steps.size());
   for (const Step& step : program.steps) {
-    WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program, step, measured.values));
+    WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program, step, measured.values, operators_.get()));
     measured.steps.push_back(std::move(concrete));
   }
   const int64_t evaluated = steady_now_ns();

@@ -195,10 +195,11 @@ std::vector<StepWork> step_works(const Program& program, std::span<const Concret
   return works;
 }
 
-Result<std::vector<StepWork>> step_works(const Program& program, const ShapeValues& values) {
+Result<std::vector<StepWork>> step_works(const Program& program, const ShapeValues& values,
+                                         const CustomOperators* operators) {
   std::vector<ConcreteStep> steps;
   for (const Step& step : program.steps) {
-    WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program, step, values));
+    WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program, step, values, operators));
     steps.push_back(std::move(concrete));
   }
   return step_works(program, steps, values);

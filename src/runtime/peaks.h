@@ -50,7 +50,8 @@ struct StepWork {
 };
 
 // One a step. Operands that are one tensor count once.
-Result<std::vector<StepWork>> step_works(const Program& program, const ShapeValues& values);
+Result<std::vector<StepWork>> step_works(const Program& program, const ShapeValues& values,
+                                         const CustomOperators* operators = nullptr);
 // Of steps that are concrete already.
 std::vector<StepWork> step_works(const Program& program, std::span<const ConcreteStep> steps,
                                  const ShapeValues& values);

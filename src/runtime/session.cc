@@ -9,6 +9,7 @@
 #include "base/start_thread.h"
 #include "program/heap_bytes.h"
 #include "runtime/check_steps.h"
+#include "runtime/custom_steps.h"
 
 namespace weir {
 Result<Ref<Session>> Session::create(LoadedProgram loaded, Ref<Device> device,
@@ -30,6 +31,7 @@ Result<Ref<Session>> Session::create(LoadedProgram loaded, Ref<Device> device,
               HostBlock::allocate(*session->device_, host_bytes<Tables>(session->program()), session->name_),
               "while loading program '{}'", session->name_);
   session->tables_.place(session->block_, session->program());
+  session->operators_ = options.operators;
   WEIR_ASSIGN(session->queue_, session->device_->create_queue({.label = session->name_}));
   std::vector<Packing> packings;
   {
@@ -58,6 +60,11 @@ Session::~Session() {
 }
 
 Result<const Implementation*> Session::choose(const Step& step, const SessionOptions& options) const {
+  if (step.op == Op::kCustom) {
+    WEIR_ASSIGN(const Implementation* custom, custom_implementation_of(step, operators_.get()),
+                "while loading step '{}'", step.name);
+    return custom;
+  }
   for (const std::string& name : step.implementations) {
     const Implementation* candidate = find_implementation(name);
     if (candidate != nullptr && candidate->isa <= options.isa &&
@@ -79,7 +86,7 @@ Result<const Implementation*> Session::choose(const Step& step, const SessionOpt
 }
 
 Result<void> Session::choose_kernels(const SessionOptions& options, std::vector<Packing>& packings) {
-  WEIR_ASSIGN(const StepChecker checker, StepChecker::create(program()));
+  WEIR_ASSIGN(const StepChecker checker, StepChecker::create(program(), operators_.get()));
   std::vector<char> packed(program().storages.size(), 0);
   const auto choose_all = [&](std::span<const Step> steps, std::span<StepKernel> kernels) -> Result<void> {
     for (size_t i = 0; i < steps.size(); ++i) {
@@ -106,14 +113,17 @@ Result<void> Session::choose_kernels(const SessionOptions& options, std::vector<
   for (const HostArray<StepKernel>* list : {&tables_.prepare_kernels, &tables_.kernels}) {
     for (const StepKernel& kernel : *list) {
       if (std::ranges::find(entries, kernel.implementation->name, &CpuKernelEntry::name) == entries.end()) {
-        entries.push_back({.name = kernel.implementation->name, .function = kernel.implementation->kernel});
+        entries.push_back({.name = kernel.implementation->name,
+                           .function = kernel.implementation->kernel,
+                           .user = custom_user(*kernel.implementation, operators_.get())});
       }
     }
   }
   if (entries.empty()) {
     return {};
   }
-  WEIR_ASSIGN(library_, device_->create_library({.label = name_, .cpu = entries}));
+  WEIR_ASSIGN(library_, device_->create_library(
+                            {.label = name_, .cpu = entries, .keep_alive = keep_operators(operators_)}));
   std::map<std::string_view, Ref<Kernel>> made;
   for (HostArray<StepKernel>* list : {&tables_.prepare_kernels, &tables_.kernels}) {
     for (StepKernel& kernel : *list) {

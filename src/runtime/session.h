@@ -57,6 +57,8 @@ struct SessionOptions {
   bool reference_only = false;
   std::vector<ConstantValue> constants;
   Tracer* trace = nullptr;  // of loading; requests are traced by their own options
+  // For programs with custom operators; null: none.
+  std::shared_ptr<const CustomOperators> operators;
 };
 
 // The lines of the ledger, in bytes.
@@ -100,6 +102,8 @@ class Session : public RefCounted {
   Queue& queue() const { return *queue_; }
   int64_t file_bytes() const { return loaded_.file_bytes; }
   int32_t participants() const { return participants_; }
+  // Null where none is registered.
+  const CustomOperators* operators() const { return operators_.get(); }
   std::span<const StepKernel> kernels() const { return tables_.kernels; }
   std::span<const StepKernel> prepare_kernels() const { return tables_.prepare_kernels; }
   // Null where the program has no constants.
@@ -195,6 +199,7 @@ class Session : public RefCounted {
   };
   Tables tables_;
   std::atomic<int32_t> traced_requests_{0};
+  std::shared_ptr<const CustomOperators> operators_;  // null: none
 };
 
 // How long the parts of a prepare took, in nanoseconds.

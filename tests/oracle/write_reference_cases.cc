@@ -32,6 +32,8 @@ struct JsonOfFields {
     // JSON has no infinities.
     return std::isinf(value) ? Json(value > 0 ? "inf" : "-inf") : Json(value);
   }
+  static Json json_of(const std::string& value) { return value; }
+  static Json json_of(const CustomAttribute& value) { return value.name; }
   static Json json_of(const Dim& value) { return value.constant(); }
   template <typename E>
     requires std::is_enum_v<E>

@@ -411,7 +411,8 @@ void CpuCommandBuffer::call(const Command& command, int64_t begin, int64_t end, 
       .tile_end = end,
       .step = command.step,
       .status = record_,
-      .user = command.user};
+      .user = command.user,
+      .participant = member};
   if (profile_.empty()) {
     command.function(invocation);
     return;

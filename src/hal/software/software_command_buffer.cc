@@ -8,9 +8,19 @@
 namespace weir {
 namespace {
 
+// A status that a kernel reported in words; a code that is none is an internal error.
+Status reported(const StatusRecord& record) {
+  const int64_t given = record.operands[0];
+  const bool known =
+      given > static_cast<int64_t>(StatusCode::kOk) && given <= static_cast<int64_t>(StatusCode::kDataLoss);
+  return {known ? static_cast<StatusCode>(given) : StatusCode::kInternal,
+          fmt::format("Step ({}) failed: {}", record.step, record.text)};
+}
+
 Status fault(const StatusRecord& record, const std::string& label) {
   Status status =
-      record.code == static_cast<int32_t>(StatusRecord::Code::kIndexOutOfRange)
+      record.code == static_cast<int32_t>(StatusRecord::Code::kReported) ? reported(record)
+      : record.code == static_cast<int32_t>(StatusRecord::Code::kIndexOutOfRange)
           ? Status(StatusCode::kOutOfRange,
                    fmt::format("Step ({}) met an index ({}) in its data, and the axis has an extent of ({}).",
                                record.step, record.operands[0], record.operands[1]))

@@ -273,7 +273,9 @@ Result<void> ValidationCommandBuffer::replay() {
         }
         encoder.set_constants(
             std::span(recorder_.constants()).subspan(command.first_constant, command.constant_bytes));
-        encoder.set_scratch(command.scratch_bytes);
+        encoder.set_scratch(command.scratch_bytes > 0 && device_->watches()
+                                ? command.scratch_bytes + CheckedStorage::kBandBytes
+                                : command.scratch_bytes);
         if (parameter_bytes_ > 0) {
           encoder.set_parameters(command.parameter_offset);
         }
@@ -297,20 +299,29 @@ Result<void> ValidationCommandBuffer::replay() {
     });
   }
   const int64_t bytes = device_->inner().command_buffer_bytes(inner_->counts());
-  if (bytes == 0) {
-    return inner_->seal({});
+  if (bytes > 0) {
+    WEIR_ASSIGN(inner_storage_, HostMemory::allocate({.size = bytes, .label = label()}));
   }
-  WEIR_ASSIGN(inner_storage_, HostMemory::allocate({.size = bytes, .label = label()}));
-  return inner_->seal({inner_storage_.data(), static_cast<size_t>(bytes)});
+  WEIR_TRY(inner_->seal({inner_storage_.data(), static_cast<size_t>(bytes)}));
+  return device_->watches() && inner_->scratch_bytes() > 0 ? make_checked_scratch() : Result<void>();
+}
+
+Result<void> ValidationCommandBuffer::make_checked_scratch() {
+  const int64_t front = std::max(CheckedStorage::kBandBytes, device_->info().binding_alignment);
+  WEIR_ASSIGN(checked_scratch_, device_->inner().create_buffer({.size = front + inner_->scratch_bytes(),
+                                                                .mode = StorageMode::kPrivate,
+                                                                .category = MemoryCategory::kOther,
+                                                                .label = "checked scratch"}));
+  return {};
 }
 
 Result<void> ValidationCommandBuffer::bind_scratch(Buffer& buffer, int64_t offset) {
   WEIR_TRY(check_binding(*this, "scratch", buffer, offset, scratch_bytes()));
+  if (checked_scratch_) {
+    return inner_->bind_scratch(*checked_scratch_, checked_scratch_->size() - inner_->scratch_bytes());
+  }
   auto& checked = static_cast<CheckedBuffer&>(buffer);
-  WEIR_TRY(inner_->bind_scratch(checked.storage().inner(), checked.inner_offset() + offset));
-  scratch_ = Ref<CheckedBuffer>(&checked);
-  scratch_offset_ = offset;
-  return {};
+  return inner_->bind_scratch(checked.storage().inner(), checked.inner_offset() + offset);
 }
 
 Result<void> ValidationCommandBuffer::bind_parameters(Buffer& buffer, int64_t offset) {
@@ -324,7 +335,6 @@ Result<void> ValidationCommandBuffer::release_bindings() {
   for (Slot& slot : slots_) {
     slot.buffer = {};
   }
-  scratch_ = {};
   return {};
 }
 

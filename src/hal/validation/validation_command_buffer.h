@@ -33,7 +33,7 @@ class ValidationCommandBuffer final : public CommandBuffer {
   CommandBufferCounts counts() const override { return recorder_.counts(); }
   Result<void> seal(std::span<std::byte> storage) override;
   int64_t host_bytes() const override { return host_bytes_; }
-  int64_t scratch_bytes() const override { return inner_->scratch_bytes(); }
+  int64_t scratch_bytes() const override { return recorder_.scratch_bytes() * participants(); }
   Result<void> bind_scratch(Buffer& buffer, int64_t offset) override;
   Result<void> bind_parameters(Buffer& buffer, int64_t offset) override;
   Result<void> bind_slot(int32_t slot, Buffer& buffer, int64_t offset) override;
@@ -92,6 +92,8 @@ class ValidationCommandBuffer final : public CommandBuffer {
   void check_written(const RecordedCommand& command);
   void poison(const RecordedCommand& command, std::span<const Bytes> bytes);
   void keep_windows(std::span<const Bytes> bytes);
+  Result<void> make_checked_scratch();
+  void check_scratch(const RecordedCommand& command);
   std::string describe(const RecordedCommand& command) const;
   template <typename... Args>
   void violate(const RecordedCommand& command, StatusCode code, fmt::format_string<Args...> format,
@@ -107,8 +109,9 @@ class ValidationCommandBuffer final : public CommandBuffer {
   int64_t parameter_bytes_;
   int64_t host_bytes_ = 0;
   MemoryCharge charge_;
-  Ref<CheckedBuffer> scratch_;
-  int64_t scratch_offset_ = 0;
+  // While commands are watched they get this scratch instead of the one that is bound: each participant's
+  // with a band behind it, one before the first.
+  Ref<Buffer> checked_scratch_;
   mutable std::vector<CommandProfile> profile_;
 
   // Used by the commands, which run one after another.

@@ -65,8 +65,8 @@ void ValidationCommandBuffer::check_written(const RecordedCommand& command) {
 }
 
 void ValidationCommandBuffer::poison(const RecordedCommand& command, std::span<const Bytes> bytes) {
-  if (command.scratch_bytes > 0 && scratch_) {
-    std::memset(scratch_->device_bytes() + scratch_offset_, kPoison, static_cast<size_t>(scratch_bytes()));
+  if (command.scratch_bytes > 0 && checked_scratch_) {
+    std::memset(checked_scratch_->device_bytes(), kPoison, static_cast<size_t>(checked_scratch_->size()));
   }
   for (const Bytes& target : bytes) {
     const bool whole = target.binding->access == Access::kWrite && target.binding->range.block == 0;
@@ -103,8 +103,34 @@ void ValidationCommandBuffer::keep_windows(std::span<const Bytes> bytes) {
   }
 }
 
+// Whether anything but what each participant asked for has lost its poison.
+void ValidationCommandBuffer::check_scratch(const RecordedCommand& command) {
+  if (command.kind != RecordedCommand::Kind::kDispatch || command.scratch_bytes == 0 || !checked_scratch_) {
+    return;
+  }
+  const int64_t all = inner_->scratch_bytes();
+  const int64_t stride = all / participants();
+  const std::byte* first = checked_scratch_->device_bytes() + (checked_scratch_->size() - all);
+  const auto lost = [](std::byte byte) { return byte != std::byte{kPoison}; };
+  for (int32_t p = 0; p < participants(); ++p) {
+    const std::byte* begin = first + p * stride + command.scratch_bytes;
+    const std::byte* end = first + (p + 1) * stride;
+    if (const std::byte* found = std::find_if(begin, end, lost); found != end) {
+      violate(command, StatusCode::kOutOfRange,
+              "has written byte ({}) of the scratch of participant ({}), and it asked for ({}) bytes.",
+              found - (first + p * stride), p, command.scratch_bytes);
+    }
+  }
+  const std::byte* front = checked_scratch_->device_bytes();
+  if (const std::byte* found = std::find_if(front, first, lost); found != first) {
+    violate(command, StatusCode::kOutOfRange,
+            "has written byte ({}) of the scratch of participant (0), before its first.", found - first);
+  }
+}
+
 void ValidationCommandBuffer::after(size_t index) {
   const RecordedCommand& command = recorder_.commands()[index];
+  check_scratch(command);
   for (const Window& window : windows_) {
     const CheckedStorage& storage = window.buffer->storage();
     const std::byte* data = storage.inner().device_bytes();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "import/onnx/lowering.h"
+#include "op/custom_operator.h"
 
 namespace weir::onnx_import {
 
@@ -44,6 +45,10 @@ struct Reduction {
 };
 // Axes were an attribute and became an input: for ReduceSum at version 13, for the others at 18.
 Result<Reduction> read_reduction(NodeLowering& node);
+
+// A node of a registered operator, with all attributes; what it computes is not looked into.
+Result<void> convert_custom(NodeLowering& node, std::string_view domain,
+                            const std::shared_ptr<const CustomOperator>& op);
 
 // The converter of an operator at a version; null where there is none.
 const Converter* find_converter(std::string_view domain, std::string_view op, int64_t version);

@@ -135,11 +135,15 @@ class Importer {
     const std::string_view domain = domain_of(proto.domain());
     const auto imported = versions_.find(std::string(domain));
     const int64_t version = imported == versions_.end() ? 1 : imported->second;
+    const std::shared_ptr<const CustomOperator> custom =
+        options_.operators == nullptr ? nullptr : options_.operators->find(domain, proto.op_type());
     if (blocked) {
       // What it takes is not known, so only the operator itself can be looked at.
       const bool is_control_flow = proto.op_type() == "If" && domain.empty();
-      if (!is_control_flow && find_converter(domain, proto.op_type(), version) == nullptr) {
+      if (!is_control_flow && custom == nullptr &&
+          find_converter(domain, proto.op_type(), version) == nullptr) {
         report_unsupported(proto, label, domain, version, inputs, unsupported_operator());
+        any_unknown_ = true;
       } else {
         ++unexamined_count_;
       }
@@ -148,7 +152,13 @@ class Importer {
     const std::string context = fmt::format("while importing node '{}' ({}, {} {})", label, proto.op_type(),
                                             domain_name(domain), version);
     Result<void> lowered = {};
-    if (proto.op_type() == "If" && domain.empty()) {
+    if (custom != nullptr) {
+      NodeLowering node(*lowering_, proto, label, version, inputs, std::move(wanted));
+      lowered = convert_custom(node, domain_name(domain), custom);
+      if (lowered) {
+        lowered = node.finish();
+      }
+    } else if (proto.op_type() == "If" && domain.empty()) {
       lowered = lower_if(proto, inputs);
     } else if (const Converter* converter = find_converter(domain, proto.op_type(), version)) {
       NodeLowering node(*lowering_, proto, label, version, inputs, std::move(wanted));
@@ -158,6 +168,7 @@ class Importer {
       }
     } else {
       lowered = std::unexpected(unsupported_operator());
+      any_unknown_ = true;
     }
     if (!lowered && lowered.error().code() == StatusCode::kUnimplemented) {
       report_unsupported(proto, label, domain, version, inputs, lowered.error());
@@ -262,6 +273,11 @@ class Importer {
           fmt::format("and ({}) nodes of supported operators depend on these and could not be examined",
                       unexamined_count_));
     }
+    if (any_unknown_) {
+      status.add_context(
+          "an operator of your own takes the place of one that is not supported: register it with "
+          "weir_runtime_register_operator, or with --operators on the command line");
+    }
     return status;
   }
 
@@ -272,6 +288,7 @@ class Importer {
   std::map<std::string, int64_t> versions_;
   size_t unsupported_count_ = 0;
   size_t unexamined_count_ = 0;  // behind unsupported ones
+  bool any_unknown_ = false;     // rather than known in other forms only
   std::map<std::string, int> unsupported_operators_;
   std::vector<std::string> unsupported_;
 };

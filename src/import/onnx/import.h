@@ -23,6 +23,7 @@
 #include "base/status.h"
 #include "base/trace.h"
 #include "graph/graph.h"
+#include "op/custom_operator.h"
 
 namespace weir {
 
@@ -38,6 +39,8 @@ struct ImportOptions {
   // other values. One that a shape or an attribute follows from is an error.
   std::vector<std::string> swappable;
   Tracer* trace = nullptr;
+  // Operators that users registered; they go before Weir's own. Null: none.
+  std::shared_ptr<const CustomOperators> operators;
 };
 
 // Dimensions that the model leaves open take this range.

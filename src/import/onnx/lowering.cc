@@ -506,6 +506,11 @@ void NodeLowering::set_output(size_t i, ValueId id) {
   set_value(i, std::move(value));
 }
 
+void NodeLowering::set_origin(ValueId output, std::string origin) {
+  Graph& graph = lowering_.graph();
+  graph.node(graph.value(output).producer).origin = std::move(origin);
+}
+
 void NodeLowering::set_known(size_t i, ElementType element_type, Known known) {
   ImportedValue value;
   value.type.element_type = element_type;

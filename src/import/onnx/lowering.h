@@ -149,7 +149,7 @@ class NodeLowering {
   // The same for operators whose result type is asked for.
   Result<ValueId> emit_as(Op op, Attributes attributes, std::vector<ValueId> inputs, TensorType wanted,
                           std::string_view part = "");
-  // All outputs of the operator; for Lstm.
+  // All outputs of the operator; for Lstm and custom operators.
   Result<std::vector<ValueId>> emit_all(Op op, Attributes attributes, std::vector<ValueId> inputs);
   // `x` itself where it has the shape already.
   Result<ValueId> emit_reshape(ValueId x, Dims shape, std::string_view part = "");
@@ -157,6 +157,8 @@ class NodeLowering {
   const TensorType& type_of(ValueId id) { return lowering_.graph().value(id).type; }
 
   void set_output(size_t i, ValueId id);
+  // The operator as the model spells it, where that says more than its type.
+  void set_origin(ValueId output, std::string origin);
   void set_known(size_t i, ElementType element_type, Known known);
   void set_value(size_t i, ImportedValue value);
   void set_alias(size_t i, ImportedValue* value);

@@ -30,6 +30,7 @@ Result<void> compile_to_file(const CompileCommandOptions& options) {
   EngineOptions engine;
   engine.model = options.model;
   engine.shapes = options.shapes;
+  engine.runner.operators = options.operators;
   WEIR_ASSIGN(ModelOptions model, model_options(engine));
   model.compile.memory_limit = options.memory_limit;
   model.compile.portable = options.portable;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "api_runtime/handles.h"
 #include "hal/cpu/cpu_device.h"
 #include "runtime/measure.h"
 #include "tools/weir/commands/tensor_input.h"
@@ -27,8 +28,42 @@ Result<Isa> parse_isa(const std::string& name) {
   return fail(StatusCode::kInvalidArgument, "Instruction set '{}' is not one of (sse4, avx2, avx512).", name);
 }
 
+namespace {
+
+// A status of the C interface as an error.
+Result<void> taken(weir_status* status, const std::string& path) {
+  if (status == nullptr) {
+    return {};
+  }
+  std::string text = weir_status_text(status);
+  const auto code = static_cast<StatusCode>(weir_status_code(status));
+  weir_status_free(status);
+  Status own(code, std::move(text));
+  own.add_context(fmt::format("while loading operators '{}'", path));
+  return std::unexpected(std::move(own));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const CustomOperators>> load_operators(const std::vector<std::string>& paths) {
+  if (paths.empty()) {
+    return nullptr;
+  }
+  // What a library registers with; it runs nothing, so one thread is enough.
+  weir_runtime_options options = WEIR_INIT(weir_runtime_options);
+  options.threads = 1;
+  weir_runtime* created = nullptr;
+  WEIR_TRY(taken(weir_runtime_create(&options, &created), paths.front()));
+  const Ref<weir_runtime> runtime = Ref<weir_runtime>::adopt(created);
+  for (const std::string& path : paths) {
+    WEIR_TRY(taken(weir_runtime_load_operators(runtime.get(), path.c_str()), path));
+  }
+  return runtime->operators();
+}
+
 Result<ModelOptions> model_options(const EngineOptions& options) {
   ModelOptions model;
+  WEIR_ASSIGN(model.operators, load_operators(options.runner.operators));
   for (const DimArgument& dim : options.shapes.dims) {
     model.import.dims.emplace_back(dim.symbol, dim.range);
   }
@@ -80,6 +115,7 @@ Result<Ref<Session>> make_session(LoadedProgram program, Ref<Device> device, con
   SessionOptions session;
   WEIR_ASSIGN(session.isa, parse_isa(runner.isa));
   session.trace = trace;
+  WEIR_ASSIGN(session.operators, load_operators(runner.operators));
   session.reference_only = runner.reference;
   session.verify_constants = runner.verify_constants;
   std::vector<Array> constants;

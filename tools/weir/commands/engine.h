@@ -35,6 +35,8 @@ struct EngineOptions {
 
 // The best that the processor has for an empty name.
 Result<Isa> parse_isa(const std::string& name);
+// The operators that these shared libraries register; null for no library.
+Result<std::shared_ptr<const CustomOperators>> load_operators(const std::vector<std::string>& paths);
 Result<ModelOptions> model_options(const EngineOptions& options);
 // Null for an empty path. What is written at the end, whatever the command's result was.
 Ref<Tracer> make_trace(const std::string& path);

@@ -15,7 +15,9 @@ namespace {
 using nlohmann::ordered_json;
 
 Result<void> inspect_model(const InspectOptions& options) {
-  WEIR_ASSIGN(const Graph graph, import_model(options.model, {}));
+  ModelOptions model;
+  WEIR_ASSIGN(model.operators, load_operators(options.operators));
+  WEIR_ASSIGN(const Graph graph, import_model(options.model, model));
   if (!options.json) {
     print(to_string(graph));
     return {};

@@ -66,6 +66,14 @@ void add_shapes(CLI::App& command, ShapeOptions& options) {
       ->option_text("speed|memory");
 }
 
+void add_operators(CLI::App& command, std::vector<std::string>& operators) {
+  command
+      .add_option("--operators", operators,
+                  "A shared library with custom operators, which the model's nodes may name; repeatable")
+      ->option_text("FILE.so")
+      ->allow_extra_args(false);
+}
+
 void add_runner(CLI::App& command, RunnerOptions& runner) {
   command.add_option("--threads", runner.threads, "Threads to use; by default one a core")
       ->check(CLI::Range(1, 1024))
@@ -85,6 +93,7 @@ void add_runner(CLI::App& command, RunnerOptions& runner) {
   command.add_flag("--reference", runner.reference,
                    "Run on the reference implementations alone, for comparing");
   command.add_flag("--no-cache", runner.no_cache, "Compile even where a compiled program is known");
+  add_operators(command, runner.operators);
 }
 
 Result<InputArgument> parse_constant(std::string_view text) {
@@ -163,6 +172,7 @@ void add_devices_options(CLI::App& command, DevicesOptions& options) {
 
 void add_inspect_options(CLI::App& command, InspectOptions& options) {
   command.add_option("model", options.model, "A model (.onnx) or a program (.weir)")->required();
+  add_operators(command, options.operators);
   add_json(command, options.json);
 }
 
@@ -198,6 +208,7 @@ void add_compile_options(CLI::App& command, CompileCommandOptions& options) {
   command.add_option("--dump-after", options.dump_after, "Print the graph after this pass; repeatable")
       ->option_text("PASS")
       ->allow_extra_args(false);
+  add_operators(command, options.operators);
   add_shapes(command, options.shapes);
   add_json(command, options.json);
 }

@@ -38,6 +38,7 @@ struct RunnerOptions {
   bool no_cache = false;                 // compile, even where a compiled program is known
   bool verify_constants = false;         // recompute their hashes
   std::vector<InputArgument> constants;  // other values for constants of the model
+  std::vector<std::string> operators;    // shared libraries with custom operators
 };
 
 struct ShapeOptions {
@@ -53,6 +54,7 @@ struct DevicesOptions {
 
 struct InspectOptions {
   std::string model;
+  std::vector<std::string> operators;
   bool json = false;
 };
 
@@ -72,6 +74,7 @@ struct CompileCommandOptions {
   std::vector<std::string> swappable;  // constants that sessions may give other values
   int64_t memory_limit = 0;            // bytes of the arena; 0: none
   std::vector<std::string> dump_after;
+  std::vector<std::string> operators;
   ShapeOptions shapes;
   bool json = false;
 };

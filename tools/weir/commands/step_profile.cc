@@ -120,7 +120,7 @@ Result<RunProfile> measure_profile(Session& session, Isa isa) {
   }
   WEIR_ASSIGN(profile.peaks, measure_peaks(session.device(), isa, session.participants()));
   WEIR_ASSIGN(const ShapeValues values, evaluate_shapes(session.program(), request->symbols()));
-  WEIR_ASSIGN(const std::vector<StepWork> works, step_works(session.program(), values));
+  WEIR_ASSIGN(const std::vector<StepWork> works, step_works(session.program(), values, session.operators()));
   for (size_t i = 0; i < count; ++i) {
     const Step& step = session.program().steps[i];
     const double nanoseconds = percentiles_of(times[i]).p50;
