@@ -14,6 +14,7 @@ import sys
 QUOTED = {
     "docs/requests.md": ["examples/inputs.cpp", "examples/pipeline.cpp"],
     "docs/add-a-backend.md": ["tests/serial_device/serial_device.cc", "tests/conformance/backends.cc"],
+    "docs/custom-operators.md": ["tests/custom/scale.h", "tests/custom/custom_operator_test.cc"],
 }
 
 root = pathlib.Path(sys.argv[1])

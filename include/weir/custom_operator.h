@@ -125,7 +125,7 @@ typedef struct weir_operator_extent {
 
 typedef struct weir_operator_call {
   size_t struct_size;
-  const weir_tensor* const* inputs;  // NULL where absent
+  const weir_tensor* const* inputs;  // NULL where absent; a tensor without elements may have no data
   const weir_tensor* const* outputs;
   int32_t input_count;
   int32_t output_count;

@@ -6,6 +6,7 @@
 
 #include "base/allocation_window.h"
 #include "probe.h"
+#include "scale.h"
 
 namespace custom_testing {
 namespace {
@@ -296,6 +297,24 @@ TEST_F(Custom, RunsAllocateNothing) {
   const weir_allocations counts = weir_allocations_end();
   EXPECT_EQ(counts.allocations, 0);
   EXPECT_EQ(output(request)[3], 7.0F);
+}
+
+TEST_F(Custom, TheOneOfTheDocument) {
+  custom_models::Model model;
+  model.op = "Scale";
+  model.reals = {{"factor", 0.25F}};
+  model.dims = {"2", "0"};
+  for (const char* columns : {"3", "0"}) {
+    model.dims[1] = columns;
+    const weir::Runtime runtime(2);
+    weir::register_operator(runtime, std::make_shared<Scale>());
+    const weir::Session session(runtime, weir::Device::cpu(runtime), write(model), uncached());
+    const weir::Request request = session.request();
+    fill(request);
+    request.run();
+    EXPECT_THAT(output(request),
+                columns[0] == '0' ? std::vector<float>() : std::vector<float>({0, 0.5, 1, 1.5, 2, 2.5}));
+  }
 }
 
 TEST_F(Custom, GoesBeforeWeirsOwn) {

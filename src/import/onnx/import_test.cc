@@ -256,6 +256,7 @@ TEST(ImportTest, UnsupportedNodesAreReportedTogether) {
               HasSubstr("Untangle (ai.onnx 13) 'behind the odd one' of 'skipped' from Relu"));
   EXPECT_THAT(error_of(graph), HasSubstr("and (1) nodes of supported operators depend on these"));
   EXPECT_THAT(error_of(graph), HasSubstr("coordinate_transformation_mode (tf_crop_and_resize)"));
+  EXPECT_THAT(error_of(graph), HasSubstr("register it with weir_runtime_register_operator"));
   EXPECT_THAT(error_of(graph), Not(HasSubstr("Einsum")));
 }
 
