@@ -16,11 +16,15 @@ import sys
 import time
 import zlib
 
-import numpy as np
-import onnx
-import onnxruntime as ort
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime as ort
 
-import parity
+    import parity
+except ImportError as error:
+    print(f"SKIP: {error}")
+    sys.exit(77)
 
 TOLERANCE = 1e-4  # of the range, as in parity.py
 # Two of each kind: with and without transformed weights, with open dimensions, recurrent; and whether the reference, which
