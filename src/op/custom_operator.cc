@@ -134,16 +134,19 @@ Result<void> CustomOperator::check_same_outputs(const ConcreteOp& op, std::strin
   }
   WEIR_ASSIGN(const std::vector<TensorType> outputs,
               infer(op.get<CustomAttributes>(), inputs, node, nullptr));
+  if (op.outputs.size() != outputs.size()) {
+    return fail(StatusCode::kFailedPrecondition, "The step has ({}) outputs, and {} gives it ({}).",
+                op.outputs.size(), full_name_, outputs.size());
+  }
   for (size_t i = 0; i < op.outputs.size(); ++i) {
     const TensorType planned = type_of(op.outputs[i]);
-    if (op.outputs[i].rank < 0 || i >= outputs.size() || outputs[i].element_type != planned.element_type ||
+    if (op.outputs[i].rank < 0 || outputs[i].element_type != planned.element_type ||
         outputs[i].shape != planned.shape) {
       return fail(
           StatusCode::kFailedPrecondition,
           "Output ({}) has the type ({}) in the program, and for this shape {} gives ({}); its shape "
           "function answers by inputs and attributes alone, and its version changes when the answer does.",
-          i, planned.to_string(), full_name_,
-          i < outputs.size() ? outputs[i].to_string() : std::string("none"));
+          i, planned.to_string(), full_name_, outputs[i].to_string());
     }
   }
   return {};
