@@ -88,7 +88,7 @@ typedef struct weir_session_options {
   const weir_shape_choice* shapes;
   const char* cache_folder;  // of compiled programs; NULL: $WEIR_CACHE, else weir/ in the user's cache folder
   bool no_cache;             // compile every time
-  bool verify_constants;     // recompute their hashes
+  bool verify_constants;     // recompute their hashes; what the cache holds and fails is compiled anew
   int32_t participants;      // among how many a step is split; 0: the device's
   const char* isa;           // "sse4", "avx2", "avx512": none better is used; NULL: the best there is
   weir_strictness strict;    // of the session and its requests
@@ -99,6 +99,7 @@ typedef struct weir_session_options {
   weir_trace* trace;  // of opening it; NULL: none. Only used while it is opened
   const weir_constant* constants;
   int32_t constant_count;
+  int64_t cache_bytes;  // the most that the folder of programs holds; 0: $WEIR_CACHE_LIMIT, else 2 GiB
 } weir_session_options;
 
 // Opens a model file (compiled now, or found in the cache) or a program file (*.weir). A library without the

@@ -51,6 +51,7 @@ struct SessionOptions {
   std::vector<StateChoice> states;
   Trace trace = nullptr;  // of opening it
   std::vector<ConstantValue> constants;
+  int64_t cache_bytes = 0;  // 0: $WEIR_CACHE_LIMIT, else 2 GiB
 };
 
 class Session : public detail::Handle<weir_session, weir_session_retain, weir_session_release> {
@@ -144,6 +145,7 @@ class Session : public detail::Handle<weir_session, weir_session_retain, weir_se
     c.cache_folder = options.cache_folder.c_str();
     c.no_cache = options.no_cache;
     c.trace = options.trace.get();
+    c.cache_bytes = options.cache_bytes;
     c.verify_constants = options.verify_constants;
     c.participants = options.participants;
     c.isa = options.isa.c_str();

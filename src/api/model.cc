@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/model.h"
 
+#include <algorithm>
 #include <array>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
+#include <span>
 
 #include "api/program_cache.h"
-#include "base/hash.h"
-#include "base/mapped_file.h"
+#include "base/file_system.h"
 #include "runtime/measure.h"
 
 namespace weir {
@@ -97,17 +95,115 @@ Result<LoadedProgram> load_from_memory(Compiled& compiled) {
   return read_program(*kept, kept);
 }
 
+// Whether the cache holds the program. What it holds and cannot be used is said, and where it is damaged
+// removed.
+bool load_cached(const ProgramCache& cache, const CacheKey& key, const ModelOptions& options, Model& model) {
+  const std::optional<std::string> found = cache.find(key);
+  if (!found) {
+    return false;
+  }
+  const TraceSpan part(options.trace, "read program");
+  auto loaded = read_program(*found);
+  if (loaded && options.verify_cached) {
+    if (auto verified = verify_constants(*loaded); !verified) {
+      loaded = std::unexpected(std::move(verified).error());
+    }
+  }
+  if (loaded) {
+    model.loaded = *std::move(loaded);
+    model.cached = true;
+    return true;
+  }
+  switch (loaded.error().code()) {
+    case StatusCode::kNotFound:  // another process has removed it meanwhile
+      return false;
+    case StatusCode::kResourceExhausted:
+    case StatusCode::kPermissionDenied:
+    case StatusCode::kUnknown:  // the system's trouble, not the file's
+      break;
+    default:
+      cache.remove(key);
+  }
+  model.notices.push_back(
+      {true, "recompile",
+       fmt::format("the program in the cache cannot be used, so the model was compiled anew: {}",
+                   loaded.error().message())});
+  return false;
+}
+
+// Leaves in `model` what is said of it, and the program where it could be written and read again.
+void keep_in_cache(const ProgramCache& cache, const CacheKey& key, Compiled& compiled, Model& model) {
+  if (compiled.graph->reads_other_files) {
+    // The key is made of the model's own file: an entry would outlive a change of the others.
+    model.cache_note = "the model keeps weights in other files, whose changes the cache would not see";
+    return;
+  }
+  if (!cache.is_current(key)) {
+    model.cache_note = "the model's file was changed while it was compiled";
+    return;
+  }
+  if (auto written = write_program(compiled.program, compiled.blocks, cache.path(key)); !written) {
+    model.cache_note = written.error().to_string();
+    return;
+  }
+  auto loaded = read_program(cache.path(key));
+  if (!loaded) {
+    model.cache_note = loaded.error().to_string();
+    return;
+  }
+  model.loaded = *std::move(loaded);
+  model.cached = true;
+  const auto trimmed = cache.trim(key);
+  if (!trimmed) {
+    model.notices.push_back(
+        {false, "cache", fmt::format("nothing old is removed: {}", trimmed.error().message())});
+  } else if (trimmed->files > 0) {
+    model.notices.push_back({false, "cache",
+                             fmt::format("({}) old files are removed, which keeps it within ({}) bytes",
+                                         trimmed->files, cache.max_bytes()),
+                             trimmed->bytes});
+  }
+  if (model.loaded.file_bytes > cache.max_bytes()) {
+    model.cached = false;
+    model.cache_note = fmt::format("the program has ({}) bytes, and the cache holds at most ({})",
+                                   model.loaded.file_bytes, cache.max_bytes());
+  }
+}
+
+Result<void> open_with_cache(const std::string& path, const ModelOptions& options, const ProgramCache& cache,
+                             Model& model) {
+  const Result<void> made = cache.prepare();
+  CacheKey key;
+  {
+    const TraceSpan part(options.trace, "look into the cache");
+    WEIR_ASSIGN(key, cache.key(path, options_text(options)));
+  }
+  if (load_cached(cache, key, options, model)) {
+    return {};
+  }
+  WEIR_ASSIGN(Compiled compiled, compile_now(path, options, model));
+  const TraceSpan writing(options.trace, "pack and write program");
+  if (made) {
+    keep_in_cache(cache, key, compiled, model);
+  } else {
+    model.cache_note = made.error().message();
+  }
+  if (model.loaded.file_bytes == 0) {
+    WEIR_ASSIGN(model.loaded, load_from_memory(compiled));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<bool> is_program_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    WEIR_TRY(MappedFile::open(path));  // says why
-    return fail(StatusCode::kUnavailable, "File '{}' cannot be opened.", path);
+  std::array<std::byte, kProgramMagic.size()> magic{};
+  const Result<size_t> size = read_beginning(path, magic);
+  if (!size && size.error().code() == StatusCode::kInvalidArgument) {
+    WEIR_TRY(identify_file(path));  // a folder can be opened: this says what it is
   }
-  std::array<char, kProgramMagic.size()> magic{};
-  file.read(magic.data(), magic.size());
-  return std::string_view(magic.data(), static_cast<size_t>(file.gcount())) == kProgramMagic;
+  WEIR_TRY(size);
+  return std::ranges::equal(std::span(magic).first(*size), std::as_bytes(std::span(kProgramMagic)));
 }
 
 Result<Graph> import_model(const std::string& path, const ModelOptions& options) {
@@ -152,40 +248,9 @@ Result<Model> open_model(const std::string& path, const ModelOptions& options) {
     WEIR_ASSIGN(model.loaded, load_from_memory(compiled));
     return model;
   }
-  const ProgramCache cache(*folder, kDefaultCacheBytes);
-  if (auto made = cache.prepare(); !made) {
-    model.cache_note = made.error().message();
-  }
-  std::string key;
-  {
-    const TraceSpan part(options.trace, "look into the cache");
-    WEIR_ASSIGN(key, cache.key(path, options_text(options)));
-  }
-  if (const auto found = cache.find(key)) {
-    const TraceSpan part(options.trace, "read program");
-    if (auto loaded = read_program(*found)) {
-      model.loaded = std::move(*loaded);
-      model.cached = true;
-      return model;
-    }
-    cache.remove(key);  // a damaged entry is a miss
-  }
-  WEIR_ASSIGN(Compiled compiled, compile_now(path, options, model));
-  const TraceSpan writing(options.trace, "pack and write program");
-  if (compiled.graph->reads_other_files) {
-    // The key is made of the model's own file: an entry would outlive a change of the others.
-    model.cache_note = "the model keeps weights in other files, whose changes the cache would not see";
-  } else if (auto written = write_program(compiled.program, compiled.blocks, cache.path(key)); written) {
-    cache.trim(key);
-    if (auto loaded = read_program(cache.path(key))) {
-      model.loaded = std::move(*loaded);
-      model.cached = true;
-      return model;
-    }
-  } else {
-    model.cache_note = written.error().to_string();
-  }
-  WEIR_ASSIGN(model.loaded, load_from_memory(compiled));
+  WEIR_ASSIGN(const int64_t cache_bytes,
+              options.cache_bytes > 0 ? options.cache_bytes : default_cache_bytes());
+  WEIR_TRY(open_with_cache(path, options, ProgramCache(*folder, cache_bytes), model));
   return model;
 }
 
@@ -198,10 +263,9 @@ Result<CacheState> cache_state(const std::string& path, const ModelOptions& opti
     return state;
   }
   const ProgramCache cache(*folder, kDefaultCacheBytes);
-  WEIR_ASSIGN(const std::string key, cache.key(path, options_text(options)));
+  WEIR_ASSIGN(const CacheKey key, cache.key(path, options_text(options)));
   state.program = cache.path(key);
-  std::error_code missing;
-  state.found = std::filesystem::exists(state.program, missing);
+  state.found = identify_file(state.program).has_value();
   return state;
 }
 

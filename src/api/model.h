@@ -23,7 +23,9 @@ struct ModelOptions {
   ImportOptions import;
   CompileOptions compile;
   bool use_cache = true;
-  std::string cache_folder;  // empty: default_cache_folder()
+  std::string cache_folder;    // empty: default_cache_folder()
+  int64_t cache_bytes = 0;     // the most that the folder holds; 0: default_cache_bytes()
+  bool verify_cached = false;  // the constants too of a program that the cache holds
   // Gives leading dimensions that the model leaves open the number 1; another open one is an error that names
   // it.
   bool batch_of_one = false;
@@ -33,11 +35,20 @@ struct ModelOptions {
   std::shared_ptr<const CustomOperators> operators;
 };
 
+// Something of opening that is worth listing.
+struct ModelNotice {
+  bool cost = false;
+  std::string what;
+  std::string reason;
+  int64_t bytes = -1;
+};
+
 struct Model {
   LoadedProgram loaded;
   bool compiled = false;   // now, rather than found in the cache or read
   bool cached = false;     // the program lies in the cache
   std::string cache_note;  // why it does not, where it should
+  std::vector<ModelNotice> notices;
   int64_t import_ns = 0;
   int64_t compile_ns = 0;
 };

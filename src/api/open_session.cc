@@ -21,11 +21,17 @@ weir::Result<weir::api::OpenedProgram> open_program(const std::string& path,
   options.operators = choice.operators;
   options.cache_folder = choice.cache_folder;
   options.trace = choice.trace;
+  options.cache_bytes = choice.cache_bytes;
+  options.verify_cached = choice.verify_constants;
   WEIR_ASSIGN(weir::Model model, weir::open_model(path, options));
   weir::api::OpenedProgram opened;
   opened.loaded = std::move(model.loaded);
   opened.compiled = model.compiled;
   opened.cache_note = std::move(model.cache_note);
+  for (weir::ModelNotice& notice : model.notices) {
+    opened.notices.push_back({notice.cost ? WEIR_COST : WEIR_INFO, std::move(notice.what),
+                              std::move(notice.reason), notice.bytes});
+  }
   opened.import_ns = model.import_ns;
   opened.compile_ns = model.compile_ns;
   return opened;

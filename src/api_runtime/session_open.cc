@@ -2,6 +2,7 @@
 #include "api_runtime/session_open.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "runtime/measure.h"
 
@@ -30,6 +31,13 @@ Result<SessionChoice> read_choice(const weir_session_options& options) {
   choice.cache_folder = text(options.cache_folder);
   choice.use_cache = !options.no_cache;
   choice.trace = object(options.trace);
+  choice.verify_constants = options.verify_constants;
+  if (options.cache_bytes < 0) {
+    return fail(StatusCode::kInvalidArgument,
+                "Session options bound the program cache to ({}) bytes, and 0 (the default) is the least.",
+                options.cache_bytes);
+  }
+  choice.cache_bytes = options.cache_bytes;
   if ((options.dim_count > 0 && options.dims == nullptr) ||
       (options.shape_count > 0 && options.shapes == nullptr)) {
     return fail(StatusCode::kInvalidArgument,
@@ -192,6 +200,7 @@ Result<Ref<weir_session>> open(const weir_runtime& runtime, Ref<Device> device, 
     session->states.push_back({port_of(session->session->program(), state.name, state.before), state.output});
   }
   add_notices(*session, choice.use_cache);
+  std::ranges::move(opened.notices, std::back_inserter(session->notices));
   WEIR_TRY(check_strict(*session, options.strict));
   session->load_ns = steady_now_ns() - begin;
   return session;

@@ -19,6 +19,8 @@ struct SessionChoice {
   std::vector<std::pair<std::string, std::string>> states;  // input, output
   std::vector<ConstantValue> constants;                     // their names are of interest to a compiler too
   std::string cache_folder;                                 // empty: the default
+  int64_t cache_bytes = 0;   // 0: the default
+  bool verify_constants = false;
   bool use_cache = true;
   Tracer* trace = nullptr;
   std::shared_ptr<const CustomOperators> operators;  // registered with the runtime; null: none
@@ -28,6 +30,7 @@ struct OpenedProgram {
   LoadedProgram loaded;
   bool compiled = false;
   std::string cache_note;  // why the program is not in the cache, where it should be
+  std::vector<weir_session::Notice> notices;
   int64_t import_ns = 0;
   int64_t compile_ns = 0;
 };

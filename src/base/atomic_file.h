@@ -8,7 +8,8 @@
 //   WEIR_TRY(file.commit());                  // synced, renamed; without it nothing remains
 //
 // The bytes go to a file of another name in the same folder (its name begins with the target's and ends in
-// ".tmp"). One thread at a time.
+// ".tmp"), which is locked meanwhile: what a process that was killed has left there has no lock. One thread
+// at a time.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +28,13 @@ class AtomicFile {
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();
 
+  // Whether somebody holds the lock of the file aside at `path`, or that cannot be told.
+  static bool is_being_written(const std::string& path);
+
   Result<void> write(int64_t offset, std::span<const std::byte> bytes);
-  // Replaces the target. The last call.
-  Result<void> commit();
+  // Replaces the target. The last call. Without `synced` a crash of the machine may leave an empty file, or a
+  // part.
+  Result<void> commit(bool synced = true);
 
  private:
   AtomicFile(std::string path, std::string aside) : path_(std::move(path)), aside_(std::move(aside)) {}

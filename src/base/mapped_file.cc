@@ -7,32 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
+
+#include "base/file_system.h"
 
 namespace weir {
 namespace {
-
-StatusCode code_of(int error) {
-  switch (error) {
-    case ENOENT:
-    case ENOTDIR:
-      return StatusCode::kNotFound;
-    case EACCES:
-    case EPERM:
-      return StatusCode::kPermissionDenied;
-    case ENOMEM:
-    case EMFILE:
-    case ENFILE:
-      return StatusCode::kResourceExhausted;
-    default:
-      return StatusCode::kUnknown;
-  }
-}
-
-std::unexpected<Status> system_error(std::string_view action, const std::string& path, int error) {
-  return fail(code_of(error), "File '{}' cannot be {}: {}.", path, action,
-              std::generic_category().message(error));
-}
 
 Result<FileIdentity> identity_of(const std::string& path, const struct stat& info) {
   if (!S_ISREG(info.st_mode)) {
@@ -46,6 +25,8 @@ Result<FileIdentity> identity_of(const std::string& path, const struct stat& inf
   identity.size = static_cast<int64_t>(info.st_size);
   identity.modified_nanoseconds =
       static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
+  identity.changed_nanoseconds =
+      static_cast<int64_t>(info.st_ctim.tv_sec) * 1'000'000'000 + info.st_ctim.tv_nsec;
   return identity;
 }
 
@@ -63,7 +44,7 @@ struct Descriptor {
 Result<FileIdentity> identify_file(const std::string& path) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) {
-    return system_error("examined", path, errno);
+    return file_error("examined", path, errno);
   }
   return identity_of(path, info);
 }
@@ -72,11 +53,11 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
   // Not to block on a pipe that somebody passes as a file.
   const Descriptor descriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (descriptor.number < 0) {
-    return system_error("opened", path, errno);
+    return file_error("opened", path, errno);
   }
   struct stat info;
   if (::fstat(descriptor.number, &info) != 0) {
-    return system_error("examined", path, errno);
+    return file_error("examined", path, errno);
   }
   WEIR_ASSIGN(FileIdentity identity, identity_of(path, info));
   const auto size = static_cast<size_t>(identity.size);
@@ -85,7 +66,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
   if (size > 0) {
     void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.number, 0);
     if (address == MAP_FAILED) {
-      return system_error("mapped", path, errno);
+      return file_error("mapped", path, errno);
     }
     file->bytes_ = {static_cast<const std::byte*>(address), size};
   }

@@ -27,7 +27,8 @@ struct FileIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;
   int64_t size = 0;                  // bytes
-  int64_t modified_nanoseconds = 0;  // since the epoch
+  int64_t modified_nanoseconds = 0;  // since the epoch; whoever writes the file can set it
+  int64_t changed_nanoseconds = 0;   // of the file or what is known of it; nobody can set it
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 

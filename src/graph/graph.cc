@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "base/checked.h"
 
@@ -19,7 +20,10 @@ Constant Constant::view(std::span<const std::byte> bytes, std::shared_ptr<const 
 Constant Constant::copy(std::span<const std::byte> bytes) {
   std::byte* target = nullptr;
   Constant constant = allocate(static_cast<int64_t>(bytes.size()), target);
-  if (target != nullptr && !bytes.empty()) {
+  if (target == nullptr) {
+    throw std::bad_alloc();  // as every container does: see base/out_of_memory.h
+  }
+  if (!bytes.empty()) {
     std::memcpy(target, bytes.data(), bytes.size());
   }
   return constant;

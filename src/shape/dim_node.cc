@@ -186,22 +186,25 @@ Dim::Node::~Node() {
   // A chain of any length is released without recursion: before the last reference to a child goes, its own
   // children are held here too, so that its destructor finds nothing to destroy.
   std::vector<NodeRef> pending;
-  for (Term& term : polynomial.terms) {
-    for (NodeRef& atom : term.atoms) {
-      pending.push_back(std::move(atom));
+  try {
+    for (Term& term : polynomial.terms) {
+      for (NodeRef& atom : term.atoms) {
+        pending.push_back(std::move(atom));
+      }
     }
-  }
-  for (Dim& operand : operands) {
-    if (operand.node_) {
-      pending.push_back(std::move(operand.node_));
+    for (Dim& operand : operands) {
+      if (operand.node_) {
+        pending.push_back(std::move(operand.node_));
+      }
     }
-  }
-  while (!pending.empty()) {
-    NodeRef node = std::move(pending.back());
-    pending.pop_back();
-    if (node && node.use_count() == 1) {
-      for_each_child(*node, [&pending](const NodeRef& child) { pending.push_back(child); });
+    while (!pending.empty()) {
+      NodeRef node = std::move(pending.back());
+      pending.pop_back();
+      if (node && node.use_count() == 1) {
+        for_each_child(*node, [&pending](const NodeRef& child) { pending.push_back(child); });
+      }
     }
+  } catch (const std::bad_alloc&) {  // then by recursion: what is left is destroyed with its owners
   }
 }
 

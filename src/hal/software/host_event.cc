@@ -32,12 +32,12 @@ Result<EventWait> HostEvent::wait(uint64_t value, std::chrono::nanoseconds timeo
 }
 
 Status HostEvent::failure_at(uint64_t value, const Status& status) const noexcept {
-  const auto made = with_memory_guard([&]() -> Result<void> {
+  auto made = with_memory_guard([&]() -> Result<void> {
     Status own = status;
     own.add_context(fmt::format("while waiting for event '{}' to reach ({})", label(), value));
     return std::unexpected(std::move(own));
   });
-  return made.error();
+  return std::move(made).error();
 }
 
 Result<void> HostEvent::signal(uint64_t value) {

@@ -5,11 +5,11 @@
 #include <onnx/onnx_pb.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/file_system.h"
 #include "base/mapped_file.h"
 #include "import/onnx/converters.h"
 #include "import/onnx/lowering.h"
@@ -296,7 +296,9 @@ class Importer {
 Result<Graph> import_bytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                            std::vector<std::string> folders, const ImportOptions& options) {
   StrippedModel stripped;
-  onnx::ModelProto model;
+  // In an arena, because the parser forgets what it has half made when its memory runs out.
+  google::protobuf::Arena arena;
+  onnx::ModelProto& model = *google::protobuf::Arena::CreateMessage<onnx::ModelProto>(&arena);
   {
     const TraceSpan span(options.trace, "parse");
     WEIR_ASSIGN(stripped, strip_payloads(bytes));
@@ -317,15 +319,9 @@ Result<Graph> import_bytes(std::span<const std::byte> bytes, std::shared_ptr<con
 
 // The folder of the path, and of the file that it leads to.
 std::vector<std::string> folders_of(const std::string& path) {
-  const auto folder = [](const std::filesystem::path& file) {
-    const std::string parent = file.parent_path().string();
-    return parent.empty() ? std::string(".") : parent;
-  };
-  std::vector<std::string> folders = {folder(path)};
-  std::error_code error;
-  const std::filesystem::path real = std::filesystem::canonical(path, error);
-  if (!error) {
-    folders.push_back(folder(real));
+  std::vector<std::string> folders = {folder_of(path)};
+  if (const std::optional<std::string> real = real_path(path)) {
+    folders.push_back(folder_of(*real));
   }
   return folders;
 }

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
 #include <utility>
 
 #include "base/checked.h"
+#include "base/file_system.h"
 
 namespace weir::onnx_import {
 namespace {
@@ -148,6 +149,18 @@ Result<int64_t> parse_integer(std::string_view key, const std::string& text) {
                 text);
   }
   return value;
+}
+
+// Whether one of the parts of a path is "..".
+bool has_parent(std::string_view path) {
+  for (size_t begin = 0; begin <= path.size();) {
+    const size_t end = std::min(path.find('/', begin), path.size());
+    if (path.substr(begin, end - begin) == "..") {
+      return true;
+    }
+    begin = end + 1;
+  }
+  return false;
 }
 
 }  // namespace
@@ -366,36 +379,33 @@ Result<std::shared_ptr<const MappedFile>> TensorReader::external_file(const std:
   if (const auto known = external_.find(location); known != external_.end()) {
     return known->second;
   }
-  namespace fs = std::filesystem;
-  const fs::path relative(location);
   if (folders_.empty()) {
     return fail(
         StatusCode::kFailedPrecondition,
         "The model keeps elements in file '{}', and a model that is no file has no folder to find it in.",
         location);
   }
-  if (location.empty() || relative.is_absolute() ||
-      std::ranges::any_of(relative, [](const fs::path& part) { return part == ".."; })) {
+  if (location.empty() || location.starts_with('/') || has_parent(location)) {
     return fail(StatusCode::kPermissionDenied,
                 "External data has location '{}', and it has to lie in the model's folder.", location);
   }
   // A link may not lead out either.
-  std::error_code error;
-  const fs::path path = fs::path(folders_.front()) / relative;
-  const fs::path target = fs::weakly_canonical(path, error);
-  if (error) {
-    return fail(StatusCode::kUnknown, "File '{}' cannot be examined: {}.", path.string(), error.message());
+  const std::string path = fmt::format("{}/{}", folders_.front(), location);
+  const std::string target = real_path(path).value_or("");
+  if (target.empty()) {
+    WEIR_TRY(MappedFile::open(path));  // says why
+    return file_error("examined", path, EIO);
   }
   const auto holds_target = [&](const std::string& folder) {
-    const fs::path root = fs::weakly_canonical(folder, error);
-    return !error && std::ranges::mismatch(root, target).in1 == root.end();
+    const std::optional<std::string> root = real_path(folder);
+    return root && is_inside(target, *root);
   };
   if (std::ranges::none_of(folders_, holds_target)) {
     return fail(StatusCode::kPermissionDenied,
                 "External data has location '{}', which leads to '{}' outside the model's folder '{}'.",
-                location, target.string(), folders_.front());
+                location, target, folders_.front());
   }
-  WEIR_ASSIGN(std::shared_ptr<const MappedFile> file, MappedFile::open(path.string()));
+  WEIR_ASSIGN(std::shared_ptr<const MappedFile> file, MappedFile::open(path));
   external_.emplace(location, file);
   return file;
 }

@@ -85,6 +85,8 @@ Result<ModelOptions> model_options(const EngineOptions& options) {
   for (const InputArgument& constant : options.runner.constants) {
     model.import.swappable.push_back(constant.input);
   }
+  model.cache_bytes = options.runner.cache_limit;
+  model.verify_cached = options.runner.verify_constants;
   return model;
 }
 
@@ -143,6 +145,7 @@ Result<Engine> open_engine(const EngineOptions& options, Ref<Device> device) {
   WEIR_ASSIGN(Model model, open_model(options.model, model_choice));
   engine.compiled = model.compiled;
   engine.cache_note = model.cache_note;
+  engine.notices = std::move(model.notices);
   engine.import_ns = model.import_ns;
   engine.compile_ns = model.compile_ns;
   WEIR_ASSIGN(engine.session,

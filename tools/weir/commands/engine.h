@@ -18,6 +18,7 @@ struct Engine {
   Ref<Session> session;
   bool compiled = false;  // now, rather than found in the cache
   std::string cache_note;
+  std::vector<ModelNotice> notices;  // of opening it
   int64_t import_ns = 0;
   int64_t compile_ns = 0;
   int64_t load_ns = 0;  // all of it, import and compile included

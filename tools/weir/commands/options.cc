@@ -92,6 +92,9 @@ void add_runner(CLI::App& command, RunnerOptions& runner) {
       ->option_text("BYTES");
   command.add_flag("--reference", runner.reference,
                    "Run on the reference implementations alone, for comparing");
+  add_value(command, "--cache-limit", parse_bytes, runner.cache_limit,
+            "Bytes of compiled programs to keep; by default WEIR_CACHE_LIMIT, or else 2GiB")
+      ->option_text("BYTES");
   command.add_flag("--no-cache", runner.no_cache, "Compile even where a compiled program is known");
   add_operators(command, runner.operators);
 }

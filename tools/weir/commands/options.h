@@ -35,6 +35,7 @@ struct RunnerOptions {
   std::vector<std::string> toggles;
   int64_t device_memory_limit = 0;       // bytes; 0: the physical memory
   bool reference = false;                // only reference implementations
+  int64_t cache_limit = 0;               // bytes of compiled programs that are kept; 0: the default
   bool no_cache = false;                 // compile, even where a compiled program is known
   bool verify_constants = false;         // recompute their hashes
   std::vector<InputArgument> constants;  // other values for constants of the model

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "program/report.h"
 #include "tools/weir/commands/engine.h"
 #include "tools/weir/commands/output.h"
 #include "tools/weir/commands/plan.h"
+#include "tools/weir/io/file.h"
 #include "tools/weir/plan_html.h"
 #include "tools/weir/plan_report.h"
 
@@ -103,12 +103,7 @@ Result<void> plan(const PlanOptions& options) {
   WEIR_ASSIGN(const ProgramReport program, weir::report(session.program(), symbols));
   const PlanReport report = make_report(session, ledger, program, options);
   if (!options.html.empty()) {
-    std::ofstream file(options.html);
-    file << plan_html(report);
-    file.close();
-    if (!file) {
-      return fail(StatusCode::kPermissionDenied, "File '{}' cannot be written.", options.html);
-    }
+    WEIR_TRY(write_file(options.html, plan_html(report)), "while drawing the plan");
   }
   if (options.json) {
     print_json(to_json(report));

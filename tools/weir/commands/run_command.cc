@@ -151,6 +151,9 @@ class Runner {
     if (!engine_.cache_note.empty() && !options_.runner.no_cache) {
       notices_.push_back({"info", "not cached", engine_.cache_note});
     }
+    for (const ModelNotice& notice : engine_.notices) {
+      notices_.push_back({notice.cost ? "cost" : "info", notice.what, notice.reason});
+    }
   }
 
   Result<void> check_strict() const {

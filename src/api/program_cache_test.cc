@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The program cache under adversity: several processes, damaged entries, folders that cannot be written,
+// models that change. What is opened is always the model that lies there; the cache never makes an open fail.
+#include "api/program_cache.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "api/model.h"
+#include "base/atomic_file.h"
+#include "import/testing/model_builder.h"
+
+namespace weir {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class Cache : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = ::testing::TempDir() + "program_cache_test_" + std::to_string(::getpid());
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    options_.cache_folder = folder_ + "/cache";
+    path_ = folder_ + "/model.onnx";
+    write_model(path_, 1);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // y = x + w with w = (first, 2, 3, …).
+  static std::string bytes_of_model(float first, int64_t count = 2) {
+    weir::testing::ModelBuilder model(17);
+    std::vector<float> weights;
+    for (int64_t i = 0; i < count; ++i) {
+      weights.push_back(i == 0 ? first : static_cast<float>(i + 1));
+    }
+    model.input("x", onnx::TensorProto::FLOAT, {std::to_string(count)});
+    model.floats("w", {count}, weights);
+    model.node("Add", {"x", "w"}, {"y"});
+    model.output("y");
+    return model.bytes();
+  }
+  static void write_file(const std::string& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+  }
+  static std::string read_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+  static void write_model(const std::string& path, float first, int64_t count = 2) {
+    write_file(path, bytes_of_model(first, count));
+  }
+  static float first_weight(const Model& model) {
+    float first = 0;
+    for (const Storage& storage : model.loaded.program.storages) {
+      if (storage.kind == StorageKind::kConstant) {
+        std::memcpy(&first, model.loaded.constants.data() + storage.offset, sizeof(first));
+      }
+    }
+    return first;
+  }
+  Model open() const { return open(path_); }
+  Model open(const std::string& path) const {
+    auto model = open_model(path, options_);
+    EXPECT_TRUE(model) << model.error().to_string();
+    return model ? *std::move(model) : Model{};
+  }
+  std::vector<std::string> files(std::string_view ending) const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(options_.cache_folder)) {
+      if (entry.path().string().ends_with(ending)) {
+        found.push_back(entry.path());
+      }
+    }
+    return found;
+  }
+  static std::vector<std::string> whats(const Model& model) {
+    std::vector<std::string> all;
+    for (const ModelNotice& notice : model.notices) {
+      all.push_back((notice.cost ? "cost " : "info ") + notice.what);
+    }
+    return all;
+  }
+  // As long ago as that, in seconds.
+  static void set_age(const std::string& path, int64_t seconds) {
+    const timespec then = {::time(nullptr) - seconds, 0};
+    const timespec times[2] = {then, then};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+  }
+
+  std::string folder_;
+  std::string path_;
+  ModelOptions options_;
+};
+
+TEST_F(Cache, ManyProcessesMayCompileAtOnce) {
+  std::vector<pid_t> children;
+  for (int i = 0; i < 6; ++i) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      const auto model = open_model(path_, options_);
+      ::_exit(model && model->cached && first_weight(*model) == 1 ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_THAT(files(".weir"), SizeIs(1));
+  EXPECT_THAT(files(".tmp"), IsEmpty());
+  const Model again = open();
+  EXPECT_FALSE(again.compiled);
+  EXPECT_EQ(first_weight(again), 1);
+}
+
+TEST_F(Cache, AFolderThatCannotBeMadeIsToldAndNothingFails) {
+  write_file(folder_ + "/file", "");
+  options_.cache_folder = folder_ + "/file";
+  Model model = open();
+  EXPECT_TRUE(model.compiled);
+  EXPECT_FALSE(model.cached);
+  EXPECT_EQ(model.cache_note, "File '" + folder_ + "/file' cannot be made a folder: Not a directory.");
+  EXPECT_EQ(first_weight(model), 1);
+  options_.cache_folder = folder_ + "/file/below";
+  model = open();
+  EXPECT_EQ(model.cache_note, "File '" + folder_ + "/file/below' cannot be made a folder: Not a directory.");
+  options_.cache_folder = "/proc/cache";
+  model = open();
+  EXPECT_THAT(model.cache_note, HasSubstr("File '/proc/cache' cannot be made a folder: "));
+}
+
+TEST_F(Cache, AFolderThatIsReadOnlyServesWhatItHas) {
+  open();
+  fs::permissions(options_.cache_folder, fs::perms::owner_read | fs::perms::owner_exec);
+  EXPECT_FALSE(open().compiled);
+  write_model(path_, 5);
+  const Model other = open();
+  EXPECT_EQ(first_weight(other), 5);
+  if (::geteuid() != 0) {  // whom permissions do not bind
+    EXPECT_FALSE(other.cached);
+    EXPECT_THAT(other.cache_note, HasSubstr("cannot be created: Permission denied."));
+  }
+  fs::permissions(options_.cache_folder, fs::perms::owner_all);
+}
+
+TEST_F(Cache, TheFolderIsForItsOwnerAlone) {
+  options_.cache_folder = folder_ + "/a/b/c";
+  EXPECT_TRUE(open().cached);
+  EXPECT_EQ(fs::status(folder_ + "/a/b/c").permissions(), fs::perms::owner_all);
+}
+
+TEST_F(Cache, WithoutAHomeThereIsNoFolder) {
+  for (const char* name : {"WEIR_CACHE", "XDG_CACHE_HOME", "HOME"}) {
+    ::unsetenv(name);
+  }
+  EXPECT_EQ(default_cache_folder(), std::nullopt);
+  options_.cache_folder.clear();
+  const Model model = open();
+  EXPECT_TRUE(model.compiled);
+  EXPECT_EQ(model.cache_note, "there is no folder for it (set WEIR_CACHE)");
+  ::setenv("HOME", "/home/somebody", 1);
+  EXPECT_EQ(default_cache_folder(), "/home/somebody/.cache/weir");
+  ::setenv("XDG_CACHE_HOME", "relative", 1);
+  EXPECT_EQ(default_cache_folder(), "/home/somebody/.cache/weir");
+  ::setenv("XDG_CACHE_HOME", "/shared", 1);
+  EXPECT_EQ(default_cache_folder(), "/shared/weir");
+  ::setenv("WEIR_CACHE", "mine", 1);
+  EXPECT_EQ(default_cache_folder(), "mine");
+}
+
+TEST_F(Cache, TheLimitComesFromTheEnvironment) {
+  ::unsetenv("WEIR_CACHE_LIMIT");
+  EXPECT_EQ(default_cache_bytes(), int64_t{2} << 30);
+  ::setenv("WEIR_CACHE_LIMIT", "2000000", 1);
+  EXPECT_EQ(default_cache_bytes(), 2000000);
+  ::setenv("WEIR_CACHE_LIMIT", "500MiB", 1);
+  EXPECT_EQ(default_cache_bytes(), 500 << 20);
+  for (const char* wrong : {"many", "-1", "5 MiB", "5MB", "99999999999GiB", "1.5GiB"}) {
+    ::setenv("WEIR_CACHE_LIMIT", wrong, 1);
+    const auto bytes = default_cache_bytes();
+    ASSERT_FALSE(bytes) << wrong;
+    EXPECT_EQ(bytes.error().message(), "WEIR_CACHE_LIMIT is '" + std::string(wrong) +
+                                           "', and it takes a number of bytes (B, KiB, MiB, GiB).");
+  }
+  EXPECT_FALSE(open_model(path_, options_));
+  ::unsetenv("WEIR_CACHE_LIMIT");
+}
+
+TEST_F(Cache, ADamagedEntryIsCompiledAnewAndTold) {
+  open();
+  ASSERT_THAT(files(".weir"), SizeIs(1));
+  const std::string entry = files(".weir").front();
+  const std::string whole = read_file(entry);
+  const auto expect_anew = [&](const std::string& what) {
+    const Model model = open();
+    EXPECT_TRUE(model.compiled) << what;
+    EXPECT_TRUE(model.cached) << what;
+    EXPECT_THAT(whats(model), ElementsAre("cost recompile")) << what;
+    EXPECT_THAT(model.notices.front().reason,
+                HasSubstr("the program in the cache cannot be used, so the model was compiled anew: "));
+    EXPECT_EQ(first_weight(model), 1) << what;
+    EXPECT_EQ(read_file(entry), whole) << what;  // compiling is deterministic
+  };
+  for (size_t i = 0; i < 12; ++i) {
+    write_file(entry, whole.substr(0, whole.size() * i / 12));
+    expect_anew("cut to " + std::to_string(whole.size() * i / 12));
+  }
+  for (size_t at = 0; at < 64; at += 3) {
+    if (at >= 8 && at < 12) {
+      continue;  // the version of the writer: a newer one may be readable
+    }
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    write_file(entry, damaged);
+    expect_anew("byte " + std::to_string(at));
+  }
+}
+
+TEST_F(Cache, AnEntryOfALaterFormatIsCompiledAnew) {
+  open();
+  const std::string entry = files(".weir").front();
+  std::string later = read_file(entry);
+  later[8] = later[12] = 99;  // version, and the oldest reader
+  write_file(entry, later);
+  const Model model = open();
+  EXPECT_TRUE(model.compiled);
+  EXPECT_THAT(whats(model), ElementsAre("cost recompile"));
+}
+
+TEST_F(Cache, DamagedConstantsAreFoundWhereAskedFor) {
+  const float weight = 1.2345F;  // found nowhere else in the file
+  write_model(path_, weight);
+  open();
+  const std::string entry = files(".weir").front();
+  std::string damaged = read_file(entry);
+  const size_t at = damaged.rfind(std::string(reinterpret_cast<const char*>(&weight), sizeof(weight)));
+  ASSERT_NE(at, std::string::npos);
+  damaged[at] = static_cast<char>(damaged[at] ^ 1);
+  write_file(entry, damaged);
+  EXPECT_FALSE(open().compiled);  // reading all of them is for those who ask
+  options_.verify_cached = true;
+  EXPECT_THAT(whats(open()), ElementsAre("cost recompile"));
+  EXPECT_FALSE(open().compiled);
+}
+
+TEST_F(Cache, AModelReplacedWhileInUseIsSeenByTheNext) {
+  const Model before = open();
+  write_model(folder_ + "/next", 7);
+  fs::rename(folder_ + "/next", path_);
+  const Model after = open();
+  EXPECT_EQ(first_weight(after), 7);
+  write_model(path_, 8);  // in place
+  EXPECT_EQ(first_weight(open()), 8);
+  fs::remove_all(options_.cache_folder);
+  EXPECT_EQ(first_weight(before), 1);
+  EXPECT_EQ(first_weight(after), 7);
+}
+
+TEST_F(Cache, ContentCountsWhereSizeAndTimeAreTheSame) {
+  set_age(path_, 1000);
+  EXPECT_EQ(first_weight(open()), 1);
+  const auto size = fs::file_size(path_);
+  write_model(path_, 9);
+  set_age(path_, 1000);
+  ASSERT_EQ(fs::file_size(path_), size);
+  EXPECT_EQ(first_weight(open()), 9);
+}
+
+// The content of a file that has just been written is hashed each time: a second writing could come within
+// the grain of the clock.
+TEST_F(Cache, OnlyASettledFileIsRemembered) {
+  open();
+  EXPECT_THAT(files(".source"), IsEmpty());
+}
+
+TEST_F(Cache, ALinkLeadsToWhatItNames) {
+  write_model(folder_ + "/other.onnx", 4);
+  const std::string link = folder_ + "/link.onnx";
+  fs::create_symlink(path_, link);
+  EXPECT_EQ(first_weight(open(link)), 1);
+  fs::remove(link);
+  fs::create_symlink(folder_ + "/other.onnx", link);
+  EXPECT_EQ(first_weight(open(link)), 4);
+  EXPECT_EQ(first_weight(open(path_)), 1);
+}
+
+TEST_F(Cache, WhatACrashHasLeftIsRemoved) {
+  fs::create_directories(options_.cache_folder);
+  const std::string cache = options_.cache_folder + "/";
+  write_file(cache + "old.weir.0123456789abcdef.tmp", std::string(1000, 'x'));
+  set_age(cache + "old.weir.0123456789abcdef.tmp", 100);
+  write_file(cache + "young.weir.0123456789abcdef.tmp", "x");
+  auto slow = AtomicFile::create(cache + "slow.weir");  // somebody who takes long to write
+  ASSERT_TRUE(slow);
+  ASSERT_THAT(files(".tmp"), SizeIs(3));
+  for (const std::string& file : files(".tmp")) {
+    if (file.find("slow") != std::string::npos) {
+      set_age(file, 100);
+    }
+  }
+  write_file(cache + "README", "not ours");
+  const Model model = open();
+  EXPECT_TRUE(model.cached);
+  EXPECT_THAT(whats(model), ElementsAre("info cache"));
+  EXPECT_THAT(files(".tmp"), SizeIs(2));
+  EXPECT_THAT(files("old.weir.0123456789abcdef.tmp"), IsEmpty());
+  EXPECT_THAT(files("README"), SizeIs(1));
+  EXPECT_TRUE(slow->commit());
+}
+
+TEST_F(Cache, HoldsAtMostItsBytesTheLatestUsedLast) {
+  std::vector<std::string> paths;
+  std::vector<std::string> entries;
+  int64_t each = 0;
+  for (int i = 0; i < 3; ++i) {
+    paths.push_back(folder_ + "/model" + std::to_string(i) + ".onnx");
+    write_model(paths.back(), 10 + static_cast<float>(i), 20000);
+    auto known = i == 0 ? std::vector<std::string>{} : files(".weir");
+    each = open(paths.back()).loaded.file_bytes;
+    for (const std::string& file : files(".weir")) {
+      if (std::ranges::find(known, file) == known.end()) {
+        entries.push_back(file);
+        set_age(file, 1000 - i);
+      }
+    }
+  }
+  ASSERT_THAT(entries, SizeIs(3));
+  EXPECT_FALSE(open(paths[0]).compiled);  // the oldest is used again
+  options_.cache_bytes = 3 * each + each / 2;
+  write_model(path_, 1, 20000);
+  const Model fourth = open();
+  EXPECT_TRUE(fourth.cached);
+  ASSERT_THAT(whats(fourth), ElementsAre("info cache"));
+  EXPECT_EQ(fourth.notices.front().reason, "(1) old files are removed, which keeps it within (" +
+                                               std::to_string(options_.cache_bytes) + ") bytes");
+  EXPECT_TRUE(fs::exists(entries[0]));
+  EXPECT_FALSE(fs::exists(entries[1]));
+  EXPECT_TRUE(fs::exists(entries[2]));
+  // One that is too large by itself runs, and is not kept.
+  options_.cache_bytes = 1000;
+  write_model(path_, 3, 20000);
+  const Model large = open();
+  EXPECT_FALSE(large.cached);
+  EXPECT_EQ(large.cache_note, "the program has (" + std::to_string(large.loaded.file_bytes) +
+                                  ") bytes, and the cache holds at most (1000)");
+  EXPECT_EQ(first_weight(large), 3);
+  EXPECT_THAT(files(".weir"), IsEmpty());
+}
+
+TEST_F(Cache, AProgramIsKeptOnlyForTheModelThatWasHashed) {
+  const ProgramCache cache(options_.cache_folder, 1 << 20);
+  const auto key = cache.key(path_, "options");
+  ASSERT_TRUE(key);
+  EXPECT_TRUE(cache.is_current(*key));
+  write_model(path_, 2);
+  EXPECT_FALSE(cache.is_current(*key));
+  const auto other = cache.key(path_, "options");
+  ASSERT_TRUE(other);
+  EXPECT_NE(other->text, key->text);
+  EXPECT_NE(cache.key(path_, "other options")->text, other->text);
+  fs::remove(path_);
+  EXPECT_FALSE(cache.is_current(*other));
+}
+
+}  // namespace
+}  // namespace weir
