@@ -59,13 +59,16 @@ class AlignedBytes {
  public:
   // Null where there is no such memory.
   static std::shared_ptr<AlignedBytes> make(int64_t bytes) {
-    auto* data = static_cast<std::byte*>(
+    // The owner first: nothing may fail between the memory and its owner's making.
+    std::shared_ptr<AlignedBytes> made(new AlignedBytes);
+    made->data_ = static_cast<std::byte*>(
         ::operator new(static_cast<size_t>(std::max<int64_t>(bytes, 1)), kAlignment, std::nothrow));
-    if (data == nullptr) {
+    if (made->data_ == nullptr) {
       return nullptr;
     }
-    std::memset(data, 0, static_cast<size_t>(bytes));
-    return std::shared_ptr<AlignedBytes>(new AlignedBytes(data, static_cast<size_t>(bytes)));
+    made->size_ = static_cast<size_t>(bytes);
+    std::memset(made->data_, 0, made->size_);
+    return made;
   }
   ~AlignedBytes() { ::operator delete(data_, kAlignment); }
   AlignedBytes(const AlignedBytes&) = delete;
@@ -75,9 +78,9 @@ class AlignedBytes {
 
  private:
   static constexpr std::align_val_t kAlignment{static_cast<size_t>(kStorageAlignment)};
-  AlignedBytes(std::byte* data, size_t size) : data_(data), size_(size) {}
-  std::byte* data_;
-  size_t size_;
+  AlignedBytes() = default;
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
 };
 
 std::unexpected<Status> no_memory(std::string_view what, int64_t bytes) {

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Which error messages no test asserts.
+
+    coverage.py SOURCE_FOLDER [--list] [--record]
+
+Every message of the sources (the format strings of fail(), Status(), refuse() and their like in src, tools and libraries)
+has fixed parts between its values. A message counts as asserted where a test, messages.txt or another table of expected
+answers has its longest fixed part, or the words around one of its values. What no test reaches is listed in unasserted.txt
+with the file that has it; a message that is in neither place fails the test, and so does a line of the list that is no
+longer needed. --list prints the state, --record writes the list anew.
+"""
+import argparse
+import pathlib
+import re
+import sys
+
+LIST = pathlib.Path(__file__).parent / "unasserted.txt"
+CALL = re.compile(r"\b(?:fail|weir::fail|refuse|unsupported|Status|no_memory|damaged|wrong|file_error)\s*\(")
+LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+LEAST = 12  # characters of a fixed part that say which message it is
+
+
+def unescape(text):
+    return text.replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\")
+
+
+def messages_of(text):
+    """The format strings of the calls: adjacent literals joined, sentences only."""
+    found = []
+    for call in CALL.finditer(text):
+        position, depth, literals, last = call.end(), 1, [], None
+        while position < len(text) and depth > 0:
+            character = text[position]
+            if character == '"':
+                literal = LITERAL.match(text, position)
+                if literal is None:
+                    break
+                between = text[last:position] if last is not None else ""
+                if last is not None and between.strip() == "":
+                    literals[-1] += unescape(literal.group(1))
+                else:
+                    literals.append(unescape(literal.group(1)))
+                position = last = literal.end()
+                continue
+            if text.startswith("//", position):
+                position = text.find("\n", position)
+                continue
+            if character in "({[":
+                depth += 1
+            elif character in ")}]":
+                depth -= 1
+            elif character == ";" and depth <= 1:
+                break
+            position += 1
+        for literal in literals:
+            if len(literal) >= 20 and " " in literal and literal[0].isalpha() | (literal[0] in "'{"):
+                if literal.endswith(".") or literal.endswith(".)") or "{" in literal:
+                    found.append(literal)
+                    break
+    return found
+
+
+def fixed_parts(message):
+    parts = re.split(r"\{[^{}]*\}", message.replace("{{", "\1").replace("}}", "\2"))
+    return [part.replace("\1", "{").replace("\2", "}") for part in parts]
+
+
+def joined_literals(text):
+    """A test's text with adjacent literals joined, so that a message split over lines is found whole."""
+    return unescape(re.sub(r'"\s*\n\s*"', "", text))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("source", type=pathlib.Path)
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--record", action="store_true")
+    arguments = parser.parse_args()
+    source = arguments.source
+    sources, asserted = [], []
+    for root in ("src", "tools", "libraries"):
+        for file in sorted((source / root).rglob("*")):
+            if file.suffix not in (".cc", ".h"):
+                continue
+            if file.name.endswith("_test.cc") or "testing" in file.parts:
+                asserted.append(joined_literals(file.read_text()))
+            elif not file.name.endswith("_benchmark.cc"):
+                sources.append(file)
+    for file in sorted((source / "tests").rglob("*")):
+        if file.suffix in (".cc", ".h", ".py", ".txt", ".c") and file.name not in ("coverage.py", LIST.name):
+            asserted.append(joined_literals(file.read_text()))
+    for file in sorted((source / "tools").rglob("*.py")):
+        asserted.append(joined_literals(file.read_text()))
+    tests = "\n".join(asserted)
+
+    total, missing = 0, []
+    for file in sources:
+        for message in messages_of(file.read_text()):
+            total += 1
+            parts = [part for part in fixed_parts(message) if len(part.strip()) >= LEAST]
+            parts = parts or [max(fixed_parts(message), key=len)]
+            if not any(part.strip() in tests for part in parts):
+                missing.append(f"{file.relative_to(source)}: {message}".replace("\n", "\\n"))
+    missing = sorted(set(missing))
+    if arguments.record:
+        head = [line for line in LIST.read_text().splitlines() if line.startswith("#")] if LIST.exists() else []
+        LIST.write_text("\n".join(head + missing) + "\n")
+    known = {line for line in LIST.read_text().splitlines() if line and not line.startswith("#")} if LIST.exists() else set()
+    new, gone = sorted(set(missing) - known), sorted(known - set(missing))
+    for line in new:
+        print(f"asserted by no test: {line}")
+    for line in gone:
+        print(f"in the list for nothing: {line}")
+    print(f"{total} messages, {total - len(missing)} asserted by tests, {len(missing)} listed as not")
+    if arguments.list:
+        print("\n".join(missing))
+    return 1 if new or gone or total < 300 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
