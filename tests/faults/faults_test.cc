@@ -4,9 +4,9 @@
 // once. The answer is an error, or the right result where Weir can do without; nothing leaks, no part of a
 // file is left behind, and the same again without a fault succeeds.
 //
-// Of the calls of a kind at most kSample are tried, spread evenly; WEIR_FAULTS_ALL=1 tries every one (minutes). To look
-// into one: WEIR_FAULT_TRACE=1 prints where the call failed, WEIR_FAULT_LEAKS=1 who allocated what is not
-// freed.
+// Of the calls of a kind at most kSample are tried, spread evenly; WEIR_FAULTS_ALL=1 tries every one
+// (minutes). To look into one: WEIR_FAULT_TRACE=1 prints where the call failed, WEIR_FAULT_LEAKS=1 who
+// allocated what is not freed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -27,7 +27,7 @@ constexpr int64_t kMostRows = 4;
 
 // Global, because bodies may not allocate: made before any window.
 struct Files {
-  std::string folder, model, program, cache;
+  std::string folder, model, external, program, cache;
 } files;
 int64_t memory_limit = 0;
 int64_t memory_peak = 0;
@@ -37,7 +37,7 @@ bool answers_known[kMostRows + 1] = {};
 
 // y[n, 5] = softmax(flatten(mean(relu(conv(x[n, 3, 6, 6])))) · w + b) + position of the row, which depends on
 // the shape alone.
-std::string model_bytes() {
+std::string model_bytes(bool external) {
   testing::ModelBuilder model(13);
   const auto ramp = [](size_t count, float scale) {
     std::vector<float> values(count);
@@ -68,6 +68,16 @@ std::string model_bytes() {
   model.node("Reshape", {"positions", "column"}, {"rows_column"}, "reshape");
   model.node("Add", {"s", "rows_column"}, {"y"}, "shift");
   model.output("y");
+  for (onnx::TensorProto& weight : *model.graph().mutable_initializer()) {
+    if (external && weight.name() == "w") {  // beside the model, in a file of its own
+      std::ofstream(files.folder + "/w.bin", std::ios::binary) << weight.raw_data();
+      weight.clear_raw_data();
+      weight.set_data_location(onnx::TensorProto::EXTERNAL);
+      onnx::StringStringEntryProto& location = *weight.add_external_data();
+      location.set_key("location");
+      location.set_value("w.bin");
+    }
+  }
   return model.bytes();
 }
 
@@ -232,6 +242,10 @@ void check_cache(const Outcome& outcome) {
 
 void open_model_body(Outcome& outcome) {
   open_and_run(files.model.c_str(), outcome);
+}
+
+void open_external_body(Outcome& outcome) {
+  open_and_run(files.external.c_str(), outcome);
 }
 
 void fill_cache() {
@@ -532,6 +546,7 @@ void nothing_more(const Outcome&) {}
 constexpr Scenario kScenarios[] = {
     {"open_and_compile", empty_cache, open_model_body, check_cache, nothing},
     {"open_cached", fill_cache, open_model_body, check_cache, nothing},
+    {"open_external", empty_cache, open_external_body, check_cache, nothing},
     {"open_program", nothing, open_program_body, nothing_more, nothing},
     {"request", keep_session, request_body, nothing_more, nothing},
     {"lasting_request", keep_request, lasting_request_body, check_lasting_request, drop_request},
@@ -547,7 +562,9 @@ void make_models() {
   files.program = files.folder + "/slice.weir";
   files.cache = files.folder + "/cache";
   fs::create_directories(files.folder);
-  std::ofstream(files.model, std::ios::binary) << model_bytes();
+  files.external = files.folder + "/external.onnx";
+  std::ofstream(files.model, std::ios::binary) << model_bytes(false);
+  std::ofstream(files.external, std::ios::binary) << model_bytes(true);
   auto compiled = compile_model(files.model, files.program, {});
   ASSERT_TRUE(compiled) << compiled.error().to_string();
   for (size_t i = 0; i < pixels.size(); ++i) {
