@@ -94,8 +94,8 @@ WEIR_API WEIR_MUST_USE weir_status* weir_device_memory(const weir_device* device
 WEIR_API int64_t weir_device_memory_limit(const weir_device* device);
 // May be lower than what is held; then nothing more is granted until enough is given back.
 WEIR_API void weir_device_set_memory_limit(weir_device* device, int64_t bytes);
-// Calls `visit` for every holder, the largest first. `label` is valid during the call. Where there is no memory for the
-// list it is called once, with all bytes.
+// Calls `visit` for every holder, the largest first. `label` is valid during the call. Where there is no
+// memory for the list it is called once, with all bytes.
 WEIR_API void weir_device_visit_holders(const weir_device* device,
                                         void (*visit)(void* user, const char* label, weir_category category,
                                                       int64_t bytes),

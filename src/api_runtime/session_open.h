@@ -19,7 +19,7 @@ struct SessionChoice {
   std::vector<std::pair<std::string, std::string>> states;  // input, output
   std::vector<ConstantValue> constants;                     // their names are of interest to a compiler too
   std::string cache_folder;                                 // empty: the default
-  int64_t cache_bytes = 0;   // 0: the default
+  int64_t cache_bytes = 0;                                  // 0: the default
   bool verify_constants = false;
   bool use_cache = true;
   Tracer* trace = nullptr;

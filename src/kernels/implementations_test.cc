@@ -434,8 +434,11 @@ TEST(OpCases, HaveNamesOfTheirOwn) {
   }
 }
 
-TEST(OpCases, CoverEveryOperator) {
+TEST(OpCases, CoverEveryOperatorButTheUsersOwn) {
   for (int op = 1; is_valid(static_cast<Op>(op)); ++op) {
+    if (static_cast<Op>(op) == Op::kCustom) {
+      continue;  // tests/custom
+    }
     EXPECT_FALSE(op_cases(static_cast<Op>(op)).empty()) << to_string(static_cast<Op>(op));
   }
 }

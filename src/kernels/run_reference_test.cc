@@ -95,8 +95,11 @@ std::vector<float> counted(size_t count) {
   return values;
 }
 
-TEST(Reference, EveryOperatorHasOne) {
+TEST(Reference, EveryOperatorHasOneButTheUsersOwn) {
   for (int op = 1; is_valid(static_cast<Op>(op)); ++op) {
+    if (static_cast<Op>(op) == Op::kCustom) {
+      continue;
+    }
     EXPECT_NE(find_reference(static_cast<Op>(op)), nullptr) << to_string(static_cast<Op>(op));
   }
 }
