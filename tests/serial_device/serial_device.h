@@ -2,7 +2,7 @@
 //
 // The backend of docs/add-a-backend.md: a device that runs its commands one after another on one thread. It
 // shows what a backend must say and do, passes the conformance suite, and gives the bits of the CPU device
-// (tests/promises/same_test.cc).
+// (tests/promises/same/same_test.cc).
 #pragma once
 
 #include <cstdint>

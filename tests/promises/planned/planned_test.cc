@@ -212,28 +212,6 @@ TEST_P(Planned, EveryLineIsCountedAsPlanned) {
   }
 }
 
-// Recorded: a run is one submission of what was recorded when the request was prepared. It charges nothing to
-// the account, as a recording would, not even for a moment.
-TEST_P(Planned, RunsSubmitWhatWasRecorded) {
-  for (const bool simulate_discrete : {false, true}) {
-    const Ref<Session> session = make_session(dynamic(), make_device(2, simulate_discrete));
-    const Ref<Request> request = make_request(*session, GetParam().shapes.back());
-    fill_inputs(*request, 3);
-    session->queue().wait_idle();
-    MemoryAccount& account = session->device().memory();
-    account.reset_peaks();
-    const int64_t held = account.total().current;
-    const uint64_t submitted = session->queue().stats().submitted;
-    constexpr uint64_t kRuns = 5;
-    for (uint64_t i = 0; i < kRuns; ++i) {
-      ASSERT_TRUE(request->run());
-    }
-    EXPECT_EQ(session->queue().stats().submitted - submitted, kRuns);
-    EXPECT_EQ(account.total().peak, held);
-    EXPECT_EQ(account.total().current, held);
-  }
-}
-
 TEST_P(Planned, ADynamicProgramsFirstShapeIsKnownBeforeTheRequest) {
   const Ref<Session> session = make_session(dynamic(), make_device(2));
   for (const Shapes& shapes : GetParam().shapes) {
