@@ -10,6 +10,7 @@
 #include "compile/lower.h"
 #include "compile/pass.h"
 #include "compile/rewrite.h"
+#include "compile/within_limit.h"
 #include "plan/placement.h"
 
 namespace weir {
@@ -80,6 +81,23 @@ void materialize(Graph& graph) {
   }
 }
 
+Result<Compiled> lower_and_emit(const std::shared_ptr<const Graph>& graph, std::span<const int32_t> uses,
+                                const CompileOptions& options) {
+  Lowered lowered;
+  {
+    const TraceSpan span(options.trace, "lower");
+    WEIR_ASSIGN(lowered, lower(*graph, options), "while lowering model '{}'", graph->name);
+    lowered.constants = list_constants(*graph, uses);
+    if (options.fuse) {
+      alias_in_place(lowered);
+    }
+    compute_lifetimes(lowered);
+  }
+  const TraceSpan span(options.trace, "emit");
+  WEIR_ASSIGN(Compiled compiled, emit(graph, lowered, options), "while compiling model '{}'", graph->name);
+  return compiled;
+}
+
 }  // namespace
 
 std::vector<std::string_view> pass_names() {
@@ -118,19 +136,13 @@ Result<Compiled> compile(Graph graph, const CompileOptions& options) {
   if (options.materialize_steps) {
     materialize(graph);
   }
-  auto shared = std::make_shared<const Graph>(std::move(graph));
-  Lowered lowered;
-  {
-    const TraceSpan span(options.trace, "lower");
-    WEIR_ASSIGN(lowered, lower(*shared, options), "while lowering model '{}'", shared->name);
-    lowered.constants = list_constants(*shared, uses);
-    if (options.fuse) {
-      alias_in_place(lowered);
-    }
-    compute_lifetimes(lowered);
-  }
-  const TraceSpan span(options.trace, "emit");
-  WEIR_ASSIGN(Compiled compiled, emit(shared, lowered, options), "while compiling model '{}'", shared->name);
+  auto shared = std::make_shared<Graph>(std::move(graph));
+  const auto compile_once = [&](const CompileOptions& chosen) {
+    return lower_and_emit(shared, uses, chosen);
+  };
+  WEIR_ASSIGN(Compiled compiled, options.memory_limit > 0
+                                     ? compile_within_limit(*shared, options, compile_once)
+                                     : compile_once(options));
   compiled.program.unfused_bound_bytes = unfused;
   return compiled;
 }

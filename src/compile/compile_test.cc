@@ -7,11 +7,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
 #include "graph/infer.h"
 #include "hal/cpu/cpu_device.h"
+#include "program/report.h"
 #include "runtime/session.h"
 
 namespace weir {
@@ -481,13 +483,90 @@ TEST(Portable, ASessionRefusesPackingsThatLie) {
               testing::HasSubstr("packs (1) operands, and the step has (0) packed"));
 }
 
-TEST(Compile, AnArenaOverTheLimitSaysByHowMuch) {
+CompileOptions within(int64_t bytes) {
   CompileOptions options;
-  options.memory_limit = 1000;
-  auto compiled = compile(convolutional_network(false), options);
-  ASSERT_FALSE(compiled);
-  EXPECT_EQ(compiled.error().code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(compiled.error().message(), testing::HasSubstr("more than the limit of (1000)"));
+  options.memory_limit = bytes;
+  return options;
+}
+
+// What the limit counts, from the program's report.
+int64_t bytes_of(const Program& program) {
+  const KindTotals totals = report(program, {})->totals;
+  return totals.constant + totals.packed + totals.prepared + totals.input + totals.output + totals.state +
+         totals.activation + totals.workspace;
+}
+
+std::string limit_note(const Program& program) {
+  const auto found = std::ranges::find(program.notices, "memory limit", &ProgramNotice::what);
+  return found == program.notices.end() ? "" : found->reason;
+}
+
+// Four wide products, then four sums over them: as the model orders them all four products live at once.
+Graph branching_network() {
+  NetworkBuilder b;
+  const ValueId x = b.input("x", {1, 4});
+  std::vector<ValueId> branches;
+  for (int i = 0; i < 4; ++i) {
+    branches.push_back(b.node(Op::kMatMul, MatMulAttributes{}, {x, b.weights({4, 2048})}));
+  }
+  ReduceAttributes last;
+  last.axes = {1};
+  for (ValueId& branch : branches) {
+    branch = b.node(Op::kReduce, last, {branch});
+  }
+  return b.finish({{"y", b.node(Op::kConcat, ConcatAttributes{1}, branches)}});
+}
+
+TEST(Compile, MeetsALimitWithAnotherOrder) {
+  const auto own = compile(branching_network(), {});
+  ASSERT_TRUE(own);
+  EXPECT_GE(own->program.arena_bytes, 4 * 2048 * 4);
+  const int64_t limit = bytes_of(own->program) - 3 * 2048 * 4;
+  const auto small = compile(branching_network(), within(limit));
+  ASSERT_TRUE(small) << small.error().to_string();
+  EXPECT_LE(bytes_of(small->program), limit);
+  EXPECT_EQ(limit_note(small->program),
+            fmt::format("to stay within ({}) bytes the steps run in another order than the model's", limit));
+  const Outputs expected = run(*load(branching_network(), {}, cpu(1)), {1, 4});
+  EXPECT_EQ(run(*load(branching_network(), within(limit), cpu(1)), {1, 4}).values, expected.values);
+  const auto loose = compile(branching_network(), within(bytes_of(own->program)));
+  ASSERT_TRUE(loose);
+  EXPECT_EQ(limit_note(loose->program), "");
+  EXPECT_EQ(loose->program.arena_bytes, own->program.arena_bytes);
+}
+
+TEST(Compile, MeetsALimitWithSmallerWeights) {
+  const auto network = [] {
+    NetworkBuilder b;
+    const ValueId x = b.input("x", {1, 64, 40, 40});
+    return b.finish({{"y", b.unary(ScalarOp::kRelu, b.conv(b.conv(x, 64, 3, 1), 64, 3, 1))}});
+  };
+  CompileOptions memory;
+  memory.prefer_memory = true;
+  const int64_t large = bytes_of(compile(network(), {})->program);
+  const int64_t small = bytes_of(compile(network(), memory)->program);
+  ASSERT_LT(small, large);
+  const auto met = compile(network(), within(small));
+  ASSERT_TRUE(met) << met.error().to_string();
+  EXPECT_EQ(bytes_of(met->program), small);
+  EXPECT_THAT(limit_note(met->program), testing::HasSubstr("weights are kept as the model has them"));
+  EXPECT_EQ(limit_note(compile(network(), within(large))->program), "");
+
+  const auto missed = compile(network(), within(small - 1));
+  ASSERT_FALSE(missed);
+  EXPECT_EQ(missed.error().code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(
+      missed.error().message(),
+      testing::HasSubstr(fmt::format("takes ({}) bytes, (1) more than the limit of ({})", small, small - 1)));
+}
+
+TEST(Compile, SaysWhatHoldsThePeakWhereALimitIsMissed) {
+  const auto missed = compile(branching_network(), within(1000));
+  ASSERT_FALSE(missed);
+  const std::string message = missed.error().message();
+  // One wide product lives beside at most three sums.
+  EXPECT_THAT(message, testing::ContainsRegex("Most lives at step '.*': 'MatMul.*' \\(8192 bytes\\)"));
+  EXPECT_THAT(message, testing::ContainsRegex("The largest constants: 'w[0-9]*' \\([0-9]* bytes\\)"));
 }
 
 }  // namespace

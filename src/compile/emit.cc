@@ -309,13 +309,6 @@ class Emitter {
       program_.placement_order[i] = placed[static_cast<size_t>(best.order[i])];
     }
     if (!program_.is_static()) {
-      if (options_.memory_limit > 0) {
-        return fail(StatusCode::kInvalidArgument,
-                    "The arena is to stay within ({}) bytes, and dimension '{}' is open, so that its size is "
-                    "known for "
-                    "each shape only; give the dimension a value.",
-                    options_.memory_limit, program_.symbols.front().name);
-      }
       return {};
     }
     for (size_t i = 0; i < placed.size(); ++i) {
@@ -330,43 +323,7 @@ class Emitter {
     }
     program_.arena_bytes = best.peak;
     program_.activation_bytes = plan.activation_bytes;
-    return check_limit(placed, blocks);
-  }
-
-  Result<void> check_limit(std::span<const int32_t> placed, std::span<const Block> blocks) const {
-    if (options_.memory_limit == 0 || program_.arena_bytes <= options_.memory_limit) {
-      return {};
-    }
-    // The step at which most bytes live, and what lives there.
-    int32_t peak_step = 0;
-    int64_t peak = 0;
-    for (int32_t step = 0; step < static_cast<int32_t>(program_.steps.size()); ++step) {
-      int64_t live = 0;
-      for (const Block& block : blocks) {
-        live += block.first <= step && step <= block.last ? block.bytes : 0;
-      }
-      if (live > peak) {
-        peak = live;
-        peak_step = step;
-      }
-    }
-    std::string holders;
-    std::vector<int32_t> listed;
-    for (const ProgramTensor& tensor : program_.tensors) {
-      const auto found = std::ranges::find(placed, tensor.storage);
-      if (found == placed.end() || std::ranges::find(listed, tensor.storage) != listed.end()) {
-        continue;
-      }
-      listed.push_back(tensor.storage);
-      const Block& block = blocks[static_cast<size_t>(found - placed.begin())];
-      if (block.first <= peak_step && peak_step <= block.last) {
-        holders += fmt::format(" '{}' ({} bytes)", tensor.name, block.bytes);
-      }
-    }
-    return fail(StatusCode::kResourceExhausted,
-                "The arena takes ({}) bytes, ({}) more than the limit of ({}); at step '{}' these live:{}.",
-                program_.arena_bytes, program_.arena_bytes - options_.memory_limit, options_.memory_limit,
-                program_.steps[static_cast<size_t>(peak_step)].name, holders);
+    return {};
   }
 
   const Lowered& lowered_;

@@ -13,6 +13,7 @@ Request::~Request() = default;
 
 Result<Ref<Request>> Session::create_request(const RequestOptions& options) {
   Ref<Request> request = Ref<Request>::adopt(new Request(Ref<Session>(this)));
+  request->number_ = ++requests_;
   request->options_ = options;
   if (options.trace) {
     request->options_.profile = true;
@@ -20,7 +21,7 @@ Result<Ref<Request>> Session::create_request(const RequestOptions& options) {
   }
   request->arena_ = options.arena;
   WEIR_ASSIGN(request->block_,
-              HostBlock::allocate(*device_, host_bytes<Request::Tables>(program()), "tables of a request"),
+              HostBlock::allocate(*device_, host_bytes<Request::Tables>(program()), request->label("tables")),
               "while creating a request of '{}'", name_);
   request->tables_.place(request->block_, program());
   for (Ref<LeasedOutput>& output : request->tables_.leased) {
@@ -32,6 +33,14 @@ Result<Ref<Request>> Session::create_request(const RequestOptions& options) {
     WEIR_TRY(request->prepare_new({}), "while preparing a request of '{}'", name_);
   }
   return request;
+}
+
+std::string Request::label() const {
+  return session_->label(fmt::format("request {}", number_));
+}
+
+std::string Request::label(std::string_view what) const {
+  return fmt::format("{} of {}", what, label());
 }
 
 Result<void> Request::prepare(std::span<const std::vector<int64_t>> shapes) {
@@ -94,14 +103,14 @@ Result<std::unique_ptr<Request::PreparedShape>> Request::build(const Session::Me
   WEIR_ASSIGN(shape->commands, device.create_command_buffer({.slots = slot_layout(program).count,
                                                              .participants = session_->participants(),
                                                              .profile = options_.profile,
-                                                             .label = session_->name()}));
+                                                             .label = label()}));
   WEIR_TRY(record_steps(program, program.steps, measured.steps, session_->kernels(), measured.values,
                         measured.plan, session_->constant_layout_, 0, shape->commands->encoder()));
   const CommandBufferCounts counts = shape->commands->counts();
   shape->planned = session_->planned_bytes(measured, counts);
   WEIR_TRY(shape->commands->seal());
   WEIR_ASSIGN(shape->block, HostBlock::allocate(device, host_bytes<PreparedShape::Tables>(program),
-                                                "tables of a prepared shape"));
+                                                label("tables of a shape")));
   shape->tables.place(shape->block, program);
   std::ranges::copy(measured.values.symbols, shape->tables.symbols.begin());
   const auto specs = [&](std::span<const ProgramPort> ports, HostArray<TensorSpec>& into) {
@@ -131,7 +140,7 @@ Result<std::unique_ptr<Request::PreparedShape>> Request::build(const Session::Me
     WEIR_ASSIGN(shape->prepared, device.create_buffer({.size = shape->prepared_bytes,
                                                        .mode = StorageMode::kPrivate,
                                                        .category = MemoryCategory::kConstants,
-                                                       .label = "prepared constants"}));
+                                                       .label = label("prepared constants")}));
   }
   return shape;
 }
@@ -198,7 +207,7 @@ Result<void> Request::grow(const PreparedShape& shape) {
                                               .mode = StorageMode::kPrivate,
                                               .category = MemoryCategory::kActivations,
                                               .lock = options_.lock,
-                                              .label = "arena"}));
+                                              .label = label("arena")}));
   }
   const int64_t scratch = shape.scratch_bytes;
   if (scratch > 0 && (!scratch_ || scratch_->size() < scratch)) {
@@ -207,29 +216,31 @@ Result<void> Request::grow(const PreparedShape& shape) {
                                                 .mode = StorageMode::kPrivate,
                                                 .category = MemoryCategory::kScratch,
                                                 .lock = options_.lock,
-                                                .label = "scratch"}));
+                                                .label = label("scratch")}));
   }
   WEIR_TRY(states_.prepare(shape.tables.states, options_.lock), "while preparing the states");
   return grow_ports(shape);
 }
 
 Result<void> Request::grow_ports(const PreparedShape& shape) {
-  const auto grow_all = [&](std::span<Ref<Buffer>> buffers, std::span<const TensorSpec> specs,
+  const auto grow_all = [&](std::string_view kind, std::span<Ref<Buffer>> buffers,
+                            std::span<const TensorSpec> specs,
                             std::span<const ProgramPort> ports) -> Result<void> {
     for (size_t i = 0; i < buffers.size(); ++i) {
       const int64_t bytes = port_bytes(specs[i]);
       if (!buffers[i] || buffers[i]->size() < bytes) {
         buffers[i] = {};
-        WEIR_ASSIGN(buffers[i], session_->device().create_buffer({.size = bytes,
-                                                                  .category = MemoryCategory::kIo,
-                                                                  .lock = options_.lock,
-                                                                  .label = ports[i].name}));
+        const std::string holder = label(fmt::format("{} {}", kind, ports[i].name));
+        WEIR_ASSIGN(
+            buffers[i],
+            session_->device().create_buffer(
+                {.size = bytes, .category = MemoryCategory::kIo, .lock = options_.lock, .label = holder}));
       }
     }
     return {};
   };
-  WEIR_TRY(grow_all(tables_.inputs, shape.tables.inputs, session_->program().inputs));
-  return grow_all(tables_.outputs, shape.tables.outputs, session_->program().outputs);
+  WEIR_TRY(grow_all("input", tables_.inputs, shape.tables.inputs, session_->program().inputs));
+  return grow_all("output", tables_.outputs, shape.tables.outputs, session_->program().outputs);
 }
 
 Result<void> Request::bind(PreparedShape& shape) {

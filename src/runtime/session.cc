@@ -24,11 +24,13 @@ Result<Ref<Session>> Session::create(LoadedProgram loaded, Ref<Device> device,
   session->participants_ =
       options.participants > 0 ? options.participants : session->device_->info().participants;
   MemoryAccount& account = session->device_->memory();
-  WEIR_ASSIGN(session->metadata_,
-              account.charge(MemoryCategory::kHost, heap_bytes(session->program()), session->name_),
-              "while loading program '{}'", session->name_);
+  WEIR_ASSIGN(
+      session->metadata_,
+      account.charge(MemoryCategory::kHost, heap_bytes(session->program()), session->label("program")),
+      "while loading program '{}'", session->name_);
   WEIR_ASSIGN(session->block_,
-              HostBlock::allocate(*session->device_, host_bytes<Tables>(session->program()), session->name_),
+              HostBlock::allocate(*session->device_, host_bytes<Tables>(session->program()),
+                                  session->label("tables")),
               "while loading program '{}'", session->name_);
   session->tables_.place(session->block_, session->program());
   session->operators_ = options.operators;
@@ -57,6 +59,10 @@ Session::~Session() {
       end->detach();
     }
   }
+}
+
+std::string Session::label(std::string_view what) const {
+  return fmt::format("{} of {}", what, name_);
 }
 
 Result<const Implementation*> Session::choose(const Step& step, const SessionOptions& options) const {

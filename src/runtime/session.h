@@ -171,6 +171,8 @@ class Session : public RefCounted {
   Result<void> fill_own_constants(std::span<const Packing> packings, std::span<const Replacement> replaced,
                                   std::span<std::byte> own) const;
   Result<Ref<Buffer>> stage_constants(std::span<const std::byte> bytes);
+  // "constants of NAME", for the account of who holds memory.
+  std::string label(std::string_view what) const;
 
   LoadedProgram loaded_;
   MemoryCharge metadata_;  // of the program in `loaded_`
@@ -184,6 +186,7 @@ class Session : public RefCounted {
   std::string constants_note_;
   std::string name_;
   int32_t participants_ = 1;
+  std::atomic<int64_t> requests_ = 0;  // that were ever made, to number them
   HostBlock block_;
   struct Tables {
     HostArray<StepKernel> kernels;
@@ -360,6 +363,9 @@ class Request : public RefCounted {
   CompletionHandler conclude(const Result<void>& result);
   Result<void> with_step_name(Result<void> result) const;
   Result<void> check_idle(std::string_view action) const;
+  // "request 2 of NAME", for the account of who holds memory; and what of it.
+  std::string label() const;
+  std::string label(std::string_view what) const;
   bool is_idle() const;
 
   // For spans: null where nothing is traced.
@@ -367,6 +373,7 @@ class Request : public RefCounted {
   TraceText text(const TraceText RequestTrace::* name) const { return tracer_ ? (*tracer_).*name : -1; }
 
   Ref<Session> session_;
+  int64_t number_ = 0;  // the session's first is 1
   RequestOptions options_;
   std::optional<RequestTrace> tracer_;
   Session::PlannedBytes largest_;  // of all shapes that were prepared

@@ -198,7 +198,8 @@ Result<void> Session::load_program_constants() {
   import.usage = BufferUsage::kReadOnly;
   import.counted = true;
   import.category = MemoryCategory::kConstants;
-  import.label = name_;
+  const std::string holder = label("constants");
+  import.label = holder;
   import.keep_alive = make_ref<ProgramBytes>(loaded_.owner);
   WEIR_ASSIGN(constants_, device_->import_buffer(import));
   touch_pages(bytes, device_->info().page_bytes);
@@ -236,7 +237,7 @@ Result<void> Session::load_own_constants(std::span<const Packing> packings,
     WEIR_ASSIGN(own_constants_, device_->create_buffer({.size = size,
                                                         .usage = BufferUsage::kReadOnly,
                                                         .category = MemoryCategory::kConstants,
-                                                        .label = name_ + " (constants)"}));
+                                                        .label = label("packed constants")}));
     WEIR_ASSIGN(const std::span<std::byte> own, own_constants_->contents());
     return fill_own_constants(packings, replaced, own);
   }
@@ -286,11 +287,11 @@ Result<Ref<Buffer>> Session::stage_constants(std::span<const std::byte> bytes) {
                                       .mode = StorageMode::kPrivate,
                                       .usage = BufferUsage::kReadOnly | BufferUsage::kCopyTarget,
                                       .category = MemoryCategory::kConstants,
-                                      .label = name_}));
+                                      .label = label("constants")}));
   WEIR_ASSIGN(Ref<Buffer> staging, device_->create_buffer({.size = std::min(size, kStagingBytes),
                                                            .usage = BufferUsage::kCopySource,
                                                            .category = MemoryCategory::kOther,
-                                                           .label = "staging"}));
+                                                           .label = label("staging")}));
   WEIR_ASSIGN(const std::span<std::byte> window, staging->contents());
   for (int64_t offset = 0; offset < size; offset += kStagingBytes) {
     const int64_t piece = std::min(kStagingBytes, size - offset);

@@ -8,6 +8,7 @@
 
 #include "hal/cpu/cpu_command_buffer.h"
 #include "hal/cpu/cpu_device_impl.h"
+#include "hal/memory_limit.h"
 #include "hal/validation/validation_device.h"
 
 namespace weir {
@@ -118,7 +119,7 @@ Result<Ref<Device>> create_cpu_device(const CpuDeviceOptions& options) {
        far},
       {"validation", "Checks hazards, use before write, usage and guard bands, and poisons scratch.",
        options.toggles.validation}};
-  const int64_t limit = options.memory_limit > 0 ? options.memory_limit : info.memory_bytes;
+  WEIR_ASSIGN(const int64_t limit, memory_limit(options.memory_limit, info.memory_bytes));
   Ref<MemoryAccount> memory = make_ref<MemoryAccount>(info.name, limit);
   Ref<Device> device =
       make_ref<CpuDevice>(std::move(info), std::move(memory), std::move(pool), options.toggles);

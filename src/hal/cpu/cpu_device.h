@@ -32,7 +32,7 @@ struct DeviceToggles {
 struct CpuDeviceOptions {
   Ref<ThreadPool> pool;      // null: the device makes one of `threads`
   int32_t threads = 0;       // participants of a command buffer; 0: the pool's, or default_thread_count()
-  int64_t memory_limit = 0;  // bytes; 0: the physical memory
+  int64_t memory_limit = 0;  // bytes; 0: see hal/memory_limit.h
   DeviceToggles toggles;
   std::string_view isa;  // for DeviceInfo::isa: what the kernels' registry detected
 };

@@ -103,7 +103,7 @@ TEST(RunTimeFault, NamesStepOperandsAndIndexAndTheNextRunWorks) {
                   fmt::format("Step (0) met an index ({}) in its data, and the axis has an extent of ({}).",
                               wrong, kWords));
         EXPECT_THAT(ran.error().context(),
-                    ElementsAre("while running command buffer 'words'",
+                    ElementsAre("while running command buffer 'request 1 of words'",
                                 "while running step 'look_up' (Gather), which reads 'table', 'ids'",
                                 "while running a request of 'words'"));
         auto output = request->output(0);

@@ -166,31 +166,6 @@ Result<std::vector<float>> parse_channel_values(std::string_view text) {
   return values;
 }
 
-Result<int64_t> parse_bytes(std::string_view text) {
-  static constexpr std::array<std::pair<std::string_view, double>, 8> kUnits = {{{"", 1},
-                                                                                 {"B", 1},
-                                                                                 {"kB", 1e3},
-                                                                                 {"MB", 1e6},
-                                                                                 {"GB", 1e9},
-                                                                                 {"KiB", 1024.0},
-                                                                                 {"MiB", 1048576.0},
-                                                                                 {"GiB", 1073741824.0}}};
-  const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
-  const std::string_view unit = text.substr(digits);
-  const auto known = std::ranges::find(kUnits, unit, &std::pair<std::string_view, double>::first);
-  const std::optional<double> value = number<double>(text.substr(0, digits));
-  if (known == kUnits.end() || !value || *value * known->second > 9e18) {
-    return fail(StatusCode::kInvalidArgument,
-                "The size '{}' is no number of bytes, as in '1048576', '64MiB' or '1.5GB'.", text);
-  }
-  // Whole numbers exactly, beyond 2^53 too.
-  if (known->second == 1) {
-    if (const std::optional<int64_t> whole = number<int64_t>(text.substr(0, digits))) return *whole;
-    return fail(StatusCode::kInvalidArgument, "The size '{}' is no whole number of bytes.", text);
-  }
-  return static_cast<int64_t>(std::llround(*value * known->second));
-}
-
 Result<std::vector<std::vector<int64_t>>> resolve_shapes(std::span<const NamedType> inputs,
                                                          std::span<const ShapeArgument> shapes,
                                                          std::span<const DimArgument> dims) {

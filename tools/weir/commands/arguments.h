@@ -8,7 +8,7 @@
 //   --state h=hn,c=cn             parse_states
 //   --input images=photo.png      parse_input
 //   --mean 123.7,116.3,103.5 --scale 1/58.4,1/57.1,1/57.4    parse_channel_values
-//   --memory-limit 64MiB          parse_bytes
+//   --memory-limit 64MiB          parse_bytes (base/bytes.h)
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/status.h"
 #include "tensor/tensor.h"
 
@@ -53,9 +54,6 @@ Result<InputArgument> parse_input(std::string_view text);
 
 // One number, or three for red, green and blue; each a decimal number or a fraction of two.
 Result<std::vector<float>> parse_channel_values(std::string_view text);
-
-// A whole number of bytes, or a decimal number with one of the units kB, MB, GB, KiB, MiB, GiB.
-Result<int64_t> parse_bytes(std::string_view text);
 
 // What a model calls an input. Dimensions are constants or named symbols.
 struct NamedType {

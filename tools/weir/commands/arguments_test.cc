@@ -83,17 +83,6 @@ TEST(ChannelValues, NumbersAndFractions) {
   EXPECT_THAT(message_of(parse_channel_values("")), HasSubstr("'' is neither"));
 }
 
-TEST(Bytes, WithUnits) {
-  EXPECT_EQ(*parse_bytes("1048577"), 1048577);
-  EXPECT_EQ(*parse_bytes("9007199254740993"), 9007199254740993);
-  EXPECT_EQ(*parse_bytes("64MiB"), 67108864);
-  EXPECT_EQ(*parse_bytes("1.5kB"), 1500);
-  EXPECT_THAT(message_of(parse_bytes("1.5")), HasSubstr("no whole number of bytes"));
-  for (const char* wrong : {"", "MiB", "-1", "5 MB", "5mb", "1e30", "99999999999GiB", "1..2kB"}) {
-    EXPECT_THAT(message_of(parse_bytes(wrong)), HasSubstr("no number of bytes")) << wrong;
-  }
-}
-
 class ResolveShapes : public testing::Test {
  protected:
   ResolveShapes() {

@@ -36,7 +36,7 @@ class Checker {
     engine_.shapes = options_.shapes;
     engine_.runner = options_.runner;
     WEIR_ASSIGN(const Ref<Device> usual, open_device(options_.runner));
-    limit_ = options_.memory_limit > 0 ? options_.memory_limit : usual->memory().limit();
+    limit_ = usual->memory().limit();
     if (check_file() && check_session()) {
       check_kernels();
       check_shapes();
@@ -136,7 +136,7 @@ class Checker {
 
   bool check_session() {
     RunnerOptions unlimited = options_.runner;
-    unlimited.device_memory_limit = std::numeric_limits<int64_t>::max() / 2;
+    unlimited.memory_limit = std::numeric_limits<int64_t>::max() / 2;
     const Result<Ref<Device>> device = open_device(unlimited);
     if (!device) {
       list_.fail("session", one_line(device.error()), "");
@@ -253,8 +253,7 @@ class Checker {
     }
     const int64_t total = ledger->total();
     planned["total"] = total;
-    const char* from = options_.memory_limit > 0                     ? "--memory-limit"
-                       : options_.runner.device_memory_limit > 0     ? "--device-memory-limit"
+    const char* from = options_.runner.memory_limit > 0              ? "--memory-limit"
                        : std::getenv("WEIR_MEMORY_LIMIT") != nullptr ? "WEIR_MEMORY_LIMIT"
                                                                      : "the device's limit";
     list_.detail("memory", {{"planned", std::move(planned)}, {"limit", limit_}, {"limit_from", from}});

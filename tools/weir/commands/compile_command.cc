@@ -56,6 +56,11 @@ Result<void> compile_to_file(const CompileCommandOptions& options) {
                       format_bytes(loaded.file_bytes), program.steps.size(),
                       format_bytes(program.constant_bytes),
                       program.is_static() ? format_bytes(program.arena_bytes) : "by shape"));
+    for (const ProgramNotice& notice : program.notices) {
+      if (notice.what == "memory limit") {
+        print(fmt::format("{}: {}\n", notice.what, notice.reason));
+      }
+    }
   }
   return {};
 }

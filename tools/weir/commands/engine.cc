@@ -95,7 +95,7 @@ Result<Ref<Device>> open_device(const RunnerOptions& runner) {
   options.threads = runner.threads;
   WEIR_ASSIGN(const Isa isa, parse_isa(runner.isa));
   options.isa = to_string(isa);
-  options.memory_limit = runner.device_memory_limit;
+  options.memory_limit = runner.memory_limit;
   for (const std::string& toggle : runner.toggles) {
     if (toggle == "validation") {
       options.toggles.validation = true;

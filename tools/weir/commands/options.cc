@@ -87,8 +87,9 @@ void add_runner(CLI::App& command, RunnerOptions& runner) {
                   "Turn on a behaviour of the device: validation, simulate_discrete; repeatable")
       ->option_text("NAME")
       ->allow_extra_args(false);
-  add_value(command, "--device-memory-limit", parse_bytes, runner.device_memory_limit,
-            "Bytes that the device may hold in all, as in 64MiB")
+  add_value(
+      command, "--memory-limit", parse_bytes, runner.memory_limit,
+      "The most that the device may hold in all, as in 64M; by default WEIR_MEMORY_LIMIT, else all memory")
       ->option_text("BYTES");
   command.add_flag("--reference", runner.reference,
                    "Run on the reference implementations alone, for comparing");
@@ -206,7 +207,8 @@ void add_compile_options(CLI::App& command, CompileCommandOptions& options) {
       ->option_text("NAME")
       ->allow_extra_args(false);
   add_value(command, "--memory-limit", parse_bytes, options.memory_limit,
-            "The most that activations and workspace may take, as in 64MiB")
+            "The most that weights, activations, inputs and outputs may take together, as in 64M: met with "
+            "another order of steps or smaller weights where it has to be")
       ->option_text("BYTES");
   command.add_option("--dump-after", options.dump_after, "Print the graph after this pass; repeatable")
       ->option_text("PASS")
@@ -280,9 +282,6 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
 
 void add_check_options(CLI::App& command, CheckOptions& options) {
   command.add_option("model", options.model, "A model (.onnx) or a program (.weir)")->required();
-  add_value(command, "--memory-limit", parse_bytes, options.memory_limit,
-            "Bytes that session and request may take together, as in 64MiB; by default the device's limit")
-      ->option_text("BYTES");
   add_shapes(command, options.shapes);
   add_runner(command, options.runner);
   add_constants(command, options.runner);

@@ -33,7 +33,7 @@ struct RunnerOptions {
   int32_t threads = 0;  // 0: as many as there are cores to use
   std::string isa;      // empty: the best that the processor has
   std::vector<std::string> toggles;
-  int64_t device_memory_limit = 0;       // bytes; 0: the physical memory
+  int64_t memory_limit = 0;              // bytes; 0: the environment's, else all memory
   bool reference = false;                // only reference implementations
   int64_t cache_limit = 0;               // bytes of compiled programs that are kept; 0: the default
   bool no_cache = false;                 // compile, even where a compiled program is known
@@ -73,7 +73,7 @@ struct CompileCommandOptions {
   std::vector<std::string> targets;  // empty: the default
   bool portable = false;
   std::vector<std::string> swappable;  // constants that sessions may give other values
-  int64_t memory_limit = 0;            // bytes of the arena; 0: none
+  int64_t memory_limit = 0;            // bytes; 0: none
   std::vector<std::string> dump_after;
   std::vector<std::string> operators;
   ShapeOptions shapes;
@@ -114,7 +114,6 @@ struct BenchOptions {
 
 struct CheckOptions {
   std::string model;
-  int64_t memory_limit = 0;  // bytes; 0: the device's own
   ShapeOptions shapes;
   RunnerOptions runner;
   bool json = false;

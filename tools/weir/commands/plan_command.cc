@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 
+#include "hal/memory_limit.h"
 #include "program/report.h"
 #include "tools/weir/commands/engine.h"
 #include "tools/weir/commands/output.h"
@@ -85,11 +89,39 @@ PlanReport make_report(const Session& session, const Ledger& ledger, const Progr
   return report;
 }
 
+// An error where a run would not stay within the limit: the largest lines first.
+Result<void> check_limit(const Ledger& ledger, int64_t limit) {
+  if (ledger.total() <= limit) {
+    return {};
+  }
+  using Line = std::pair<int64_t, std::string_view>;
+  std::vector<Line> lines = {{ledger.constants, "constants"},
+                             {ledger.activations, "activations"},
+                             {ledger.workspace, "workspace"},
+                             {ledger.scratch, "scratch"},
+                             {ledger.io, "io"},
+                             {ledger.state, "state"},
+                             {ledger.host, "host"}};
+  std::erase_if(lines, [](const Line& line) { return line.first == 0; });
+  std::ranges::stable_sort(lines, std::greater{}, &Line::first);
+  std::string listed;
+  for (const auto& [bytes, name] : lines) {
+    listed += fmt::format("{} {} ({})", listed.empty() ? "" : ",", name, bytes);
+  }
+  return fail(StatusCode::kResourceExhausted,
+              "The plan takes ({}) bytes, ({}) more than the memory limit of ({}):{}.", ledger.total(),
+              ledger.total() - limit, limit, listed);
+}
+
 Result<void> plan(const PlanOptions& options) {
+  // Nothing is refused before the plan is printed.
+  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+  WEIR_ASSIGN(const int64_t limit, memory_limit(options.runner.memory_limit, kNoLimit));
   EngineOptions engine_options;
   engine_options.model = options.model;
   engine_options.shapes = options.shapes;
   engine_options.runner = options.runner;
+  engine_options.runner.memory_limit = kNoLimit;
   engine_options.batch_of_one = true;
   WEIR_ASSIGN(const Engine engine, open_engine(engine_options));
   const Session& session = *engine.session;
@@ -110,7 +142,7 @@ Result<void> plan(const PlanOptions& options) {
   } else {
     print(plan_text(report, false));
   }
-  return {};
+  return check_limit(ledger, limit);
 }
 
 }  // namespace
