@@ -211,7 +211,7 @@ Result<Graph> import_model(const std::string& path, const ModelOptions& options)
   ImportOptions import = options.import;
   import.trace = options.trace;
   import.operators = options.operators;
-  WEIR_ASSIGN(Graph graph, import_onnx(path, import), "while importing '{}'", path);
+  WEIR_ASSIGN(Graph graph, import_onnx(path, import));
   if (options.batch_of_one && graph.symbols.size() > 0) {
     return import_batch_of_one(path, import, graph);
   }

@@ -2,9 +2,13 @@
 //
 // weir: the command line. One file a subcommand in commands/; this one only lists them.
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <algorithm>
 #include <new>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "tools/weir/commands/arguments.h"
 #include "tools/weir/commands/bench.h"
 #include "tools/weir/commands/check.h"
 #include "tools/weir/commands/compile.h"
@@ -14,6 +18,7 @@
 #include "tools/weir/commands/output.h"
 #include "tools/weir/commands/plan.h"
 #include "tools/weir/commands/run.h"
+#include "tools/weir/commands/suggest.h"
 
 namespace weir::cli {
 namespace {
@@ -25,6 +30,20 @@ void add_command(CLI::App& app, int& exit_code, const char* name, const char* de
   CLI::App* command = app.add_subcommand(name, description);
   add_options(*command, options);
   command->callback([&exit_code, &options, body] { exit_code = body(options); });
+}
+
+// What is wrong with the first argument, where it is neither an option nor a command.
+std::string unknown_command(const CLI::App& app, std::string_view typed) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  if (typed.starts_with('-') || std::ranges::find(names, typed) != names.end()) {
+    return "";
+  }
+  const std::string meant = nearest(typed, names);
+  return fmt::format("There is no command '{}'{}; the commands are {}.", typed,
+                     meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant), quoted_list(names));
 }
 
 int run_weir(int argc, char** argv) {
@@ -55,13 +74,17 @@ int run_weir(int argc, char** argv) {
   InspectOptions inspect;
   add_command(app, exit_code, "inspect", "Print a model's graph or a program's steps", inspect,
               add_inspect_options, inspect_command);
+  // The parser prints text of its own on what it refuses, so what it is told is looked at before.
+  const bool json = std::find(argv + 1, argv + argc, std::string_view("--json")) != argv + argc;
+  if (const std::string unknown = unknown_command(app, argc > 1 ? argv[1] : "--help"); !unknown.empty()) {
+    return print_usage_error(unknown, json);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "weir: error: %s\nTry 'weir --help', or --help after a command.\n", error.what());
-    return kExitUsage;
+    return print_usage_error(error.what(), json);
   }
   return exit_code;
 }

@@ -179,23 +179,21 @@ Result<void> bench(const BenchOptions& options, const Ref<Tracer>& trace) {
   }
   using enum Table::Align;
   Table table({kLeft, kRight});
-  table.add_row({"latency p50", fmt::format("{:.3f} ms", percentiles.p50)});
-  table.add_row({"p90", fmt::format("{:.3f} ms", percentiles.p90)});
-  table.add_row({"p99", fmt::format("{:.3f} ms", percentiles.p99)});
-  table.add_row({"p99.9", fmt::format("{:.3f} ms", p999)});
-  table.add_row({"least, most", fmt::format("{:.3f}, {:.3f} ms", percentiles.min, percentiles.max)});
+  table.add_row({"latency p50", format_duration(percentiles.p50)});
+  table.add_row({"p90", format_duration(percentiles.p90)});
+  table.add_row({"p99", format_duration(percentiles.p99)});
+  table.add_row({"p99.9", format_duration(p999)});
+  table.add_row({"least, most", format_duration(percentiles.min) + ", " + format_duration(percentiles.max)});
   table.add_row({"throughput", fmt::format("{:.1f} a second", per_second)});
-  table.add_row({"load", fmt::format("{:.1f} ms", json["load_ms"].get<double>())});
-  table.add_row(
-      {"import and compile", fmt::format("{:.1f} ms", milliseconds(engine.import_ns + engine.compile_ns))});
-  table.add_row({"prepare", fmt::format("{:.2f} ms", json["prepare_ms"].get<double>())});
-  table.add_row({"first inference", fmt::format("{:.2f} ms", json["first_inference_ms"].get<double>())});
+  table.add_row({"load", format_duration(json["load_ms"].get<double>())});
+  table.add_row({"import and compile", format_duration(milliseconds(engine.import_ns + engine.compile_ns))});
+  table.add_row({"prepare", format_duration(json["prepare_ms"].get<double>())});
+  table.add_row({"first inference", format_duration(json["first_inference_ms"].get<double>())});
   table.add_row({"memory planned", format_bytes(planned.total())});
   table.add_row({"memory counted", format_bytes(counted.total())});
   table.add_row(
       {"page faults a run", fmt::format("{:.3f}", json["page_faults_per_inference"].get<double>())});
-  table.add_row(
-      {"CPU time a run", fmt::format("{:.3f} ms", json["cpu_seconds_per_inference"].get<double>() * 1e3)});
+  table.add_row({"CPU time a run", format_duration(json["cpu_seconds_per_inference"].get<double>() * 1e3)});
   table.add_row({"steps", fmt::format("{} ({} on reference)", program.steps.size(), reference_steps)});
   print(fmt::format("{} on {}, {} runs\n", options.model, json["device"].get<std::string>(), times.size()) +
         table.to_string());
@@ -213,7 +211,7 @@ Result<void> bench(const BenchOptions& options, const Ref<Tracer>& trace) {
 
 int bench_command(const BenchOptions& options) {
   const Ref<Tracer> trace = make_trace(options.trace);
-  return exit_code(write_trace(trace, options.trace, bench(options, trace)));
+  return exit_code(write_trace(trace, options.trace, bench(options, trace)), options.json);
 }
 
 }  // namespace weir::cli

@@ -20,6 +20,12 @@ Result<void> compile_to_file(const CompileCommandOptions& options) {
           target);
     }
   }
+  if (const auto program = is_program_file(options.model); program && *program) {
+    return fail(StatusCode::kInvalidArgument,
+                "File '{}' is a program already: run it as it is, or compile its model again for other "
+                "shapes or limits.",
+                options.model);
+  }
   const std::vector<std::string_view> passes = pass_names();
   for (const std::string& pass : options.dump_after) {
     if (std::ranges::find(passes, pass) == passes.end()) {
@@ -68,7 +74,7 @@ Result<void> compile_to_file(const CompileCommandOptions& options) {
 }  // namespace
 
 int compile_command(const CompileCommandOptions& options) {
-  return exit_code(compile_to_file(options));
+  return exit_code(compile_to_file(options), options.json);
 }
 
 }  // namespace weir::cli

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "program/report.h"
+#include "shape/dim_table.h"
 #include "tools/weir/commands/engine.h"
 #include "tools/weir/commands/inspect.h"
 #include "tools/weir/commands/output.h"
@@ -78,16 +79,37 @@ std::string constants_text(const Program& program) {
   return text;
 }
 
+// Every dimension of a program as people read it: a number, or an expression over the model's names.
+Result<std::vector<Dim>> readable_dims(const Program& program) {
+  SymbolTable symbols;
+  for (const ProgramSymbol& symbol : program.symbols) {
+    symbols.add(symbol.name, symbol.range, symbol.source);
+  }
+  return to_dims(program.dims, symbols);
+}
+
 Result<void> inspect_program(const InspectOptions& options) {
   WEIR_ASSIGN(const LoadedProgram loaded, read_program(options.model));
   const Program& program = loaded.program;
+  WEIR_ASSIGN(const std::vector<Dim> dims, readable_dims(program));
+  const auto shape_of = [&](const ProgramPort& port) {
+    std::vector<const Dim*> shape;
+    for (int32_t position : program.tensors[static_cast<size_t>(port.tensor)].shape) {
+      shape.push_back(&dims[static_cast<size_t>(position)]);
+    }
+    return shape;
+  };
   const auto state_port = [](const ProgramState& state) { return ProgramPort{state.name, state.before}; };
   const auto ports = [&](std::span<const ProgramPort> list) {
     ordered_json json = ordered_json::array();
     for (const ProgramPort& port : list) {
+      ordered_json shape = ordered_json::array();
+      for (const Dim* dim : shape_of(port)) {
+        shape.push_back(dim->is_constant() ? ordered_json(dim->constant()) : ordered_json(dim->to_string()));
+      }
       json.push_back({{"name", port.name},
                       {"type", to_string(program.tensors[static_cast<size_t>(port.tensor)].element_type)},
-                      {"shape", declared_shape(program, port)}});
+                      {"shape", std::move(shape)}});
     }
     return json;
   };
@@ -128,9 +150,12 @@ Result<void> inspect_program(const InspectOptions& options) {
                                  format_bytes(loaded.file_bytes), format_bytes(program.constant_bytes));
   for (const auto* list : {&program.inputs, &program.outputs}) {
     for (const ProgramPort& port : *list) {
+      std::string shape;
+      for (const Dim* dim : shape_of(port)) {
+        shape += (shape.empty() ? "" : ", ") + dim->to_string();
+      }
       text += fmt::format("{} '{}' {}[{}]\n", list == &program.inputs ? "input" : "output", port.name,
-                          to_string(program.tensors[static_cast<size_t>(port.tensor)].element_type),
-                          fmt::join(declared_shape(program, port), ", "));
+                          to_string(program.tensors[static_cast<size_t>(port.tensor)].element_type), shape);
     }
   }
   for (const ProgramState& state : program.states) {
@@ -159,7 +184,7 @@ Result<void> inspect(const InspectOptions& options) {
 }  // namespace
 
 int inspect_command(const InspectOptions& options) {
-  return exit_code(inspect(options));
+  return exit_code(inspect(options), options.json);
 }
 
 }  // namespace weir::cli

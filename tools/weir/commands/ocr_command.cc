@@ -331,7 +331,7 @@ class Reader {
 }  // namespace
 
 int ocr_command(const OcrOptions& options) {
-  return exit_code(Reader(options).run());
+  return exit_code(Reader(options).run(), options.json);
 }
 
 }  // namespace weir::cli

@@ -23,6 +23,11 @@ std::string format_bytes(int64_t bytes) {
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
+std::string format_duration(double milliseconds) {
+  return milliseconds < 1 ? fmt::format("{:.1f} µs", milliseconds * 1e3)
+                          : fmt::format("{:.3f} ms", milliseconds);
+}
+
 std::string format_count(int64_t count) {
   const std::string digits = fmt::format("{}", count);
   const size_t first = count < 0 ? 1 : 0;
@@ -78,14 +83,30 @@ void print_json(const nlohmann::ordered_json& json) {
   print(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
-int print_error(const Status& status) {
+int print_error(const Status& status, bool json) {
   std::fflush(stdout);
-  std::fprintf(stderr, "weir: error: %s\n", status.to_string().c_str());
+  if (json) {
+    const nlohmann::ordered_json error = {
+        {"error",
+         {{"code", to_string(status.code())}, {"message", status.message()}, {"context", status.context()}}}};
+    std::fprintf(stderr, "%s\n",
+                 error.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+  } else {
+    std::fprintf(stderr, "weir: error: %s\n", status.to_string().c_str());
+  }
   return kExitFailed;
 }
 
-int exit_code(const Result<void>& result) {
-  return result ? kExitOk : print_error(result.error());
+int print_usage_error(const std::string& message, bool json) {
+  print_error(Status(StatusCode::kInvalidArgument, message), json);
+  if (!json) {
+    std::fputs("Try 'weir --help', or --help after a command.\n", stderr);
+  }
+  return kExitUsage;
+}
+
+int exit_code(const Result<void>& result, bool json) {
+  return result ? kExitOk : print_error(result.error(), json);
 }
 
 Progress::Progress(std::string label, int64_t total)

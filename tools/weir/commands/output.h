@@ -16,6 +16,8 @@ namespace weir::cli {
 
 // "1.2 MiB", with the unit in which it has one to four digits before the point; below 1024 "512 B".
 std::string format_bytes(int64_t bytes);
+// "12.345 ms", below one "345.2 µs".
+std::string format_duration(double milliseconds);
 // "1,234,567".
 std::string format_count(int64_t count);
 
@@ -48,10 +50,12 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitUsage = 2;
 
-// Prints "weir: error: …" and gives kExitFailed.
-int print_error(const Status& status);
+// On standard error: "weir: error: …", or {"error": {"code", "message", "context"}}. Gives kExitFailed.
+int print_error(const Status& status, bool json = false);
+// The same for a command line that is wrong, with where to look. Gives kExitUsage.
+int print_usage_error(const std::string& message, bool json);
 // The exit code of a command's body: prints the error, if it is one.
-int exit_code(const Result<void>& result);
+int exit_code(const Result<void>& result, bool json = false);
 
 // One line on standard error that is written again and again, only where that is a terminal.
 //

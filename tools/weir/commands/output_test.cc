@@ -24,6 +24,28 @@ TEST(Output, BytesAndCounts) {
   EXPECT_EQ(format_count(-123), "-123");
 }
 
+TEST(Output, DurationsShowThatSomethingWasMeasured) {
+  EXPECT_EQ(format_duration(12.3456), "12.346 ms");
+  EXPECT_EQ(format_duration(1), "1.000 ms");
+  EXPECT_EQ(format_duration(0.25), "250.0 µs");
+  EXPECT_EQ(format_duration(0.0004), "0.4 µs");
+}
+
+TEST(Output, ErrorsAreJsonWhereThatIsAskedFor) {
+  Status status(StatusCode::kNotFound, "There is no 'x'.");
+  status.add_context("while looking");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(print_error(status, true), kExitFailed);
+  EXPECT_EQ(
+      nlohmann::json::parse(testing::internal::GetCapturedStderr()),
+      nlohmann::json::parse(
+          R"({"error": {"code": "NOT_FOUND", "message": "There is no 'x'.", "context": ["while looking"]}})"));
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(print_usage_error("What?", false), kExitUsage);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "weir: error: What?\nTry 'weir --help', or --help after a command.\n");
+}
+
 TEST(Output, TablesAlign) {
   Table table({Table::Align::kLeft, Table::Align::kRight, Table::Align::kLeft});
   table.add_row({"Zähler", "7", "x"});

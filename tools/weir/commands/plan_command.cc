@@ -148,7 +148,7 @@ Result<void> plan(const PlanOptions& options) {
 }  // namespace
 
 int plan_command(const PlanOptions& options) {
-  return exit_code(plan(options));
+  return exit_code(plan(options), options.json);
 }
 
 }  // namespace weir::cli

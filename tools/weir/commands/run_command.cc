@@ -41,6 +41,7 @@ class Runner {
     engine.shapes = options_.shapes;
     engine.runner = options_.runner;
     engine.materialize_steps = options_.all_steps;
+    engine.batch_of_one = options_.random && options_.inputs.empty();  // no file says how many
     WEIR_ASSIGN(engine_, open_engine(engine));
     WEIR_ASSIGN(request_, engine_.session->create_request({.trace = trace_}));
     {
@@ -310,7 +311,7 @@ class Runner {
 }  // namespace
 
 int run_command(const RunOptions& options) {
-  return exit_code(Runner(options).run());
+  return exit_code(Runner(options).run(), options.json);
 }
 
 }  // namespace weir::cli
