@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What Weir needs from Debian 12, for the other scripts to source. Building and running need the first list, the tests
-# the second too, scripts/package.sh the third.
+# the second too, scripts/package.sh, lint.sh and coverage.sh one each.
 
 build_packages=(
   ca-certificates
@@ -38,6 +38,15 @@ test_packages=(
 package_packages=(
   dpkg-dev
   file
+)
+
+coverage_packages=(
+  gcovr
+)
+
+lint_packages=(
+  clang-tidy-19
+  libbenchmark-dev
 )
 
 # Installs those of the named packages that are missing.
