@@ -335,7 +335,7 @@ Result<bool> check(const CheckOptions& options) {
 
 int check_command(const CheckOptions& options) {
   const Result<bool> ready = check(options);
-  return !ready ? print_error(ready.error()) : *ready ? kExitOk : kExitFailed;
+  return !ready ? print_error(ready.error(), options.json) : *ready ? kExitOk : kExitFailed;
 }
 
 }  // namespace weir::cli
