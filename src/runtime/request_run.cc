@@ -4,6 +4,8 @@
 //
 // What is started holds a reference to its request until `completed` has run on a thread of the queue.
 // Lock order: completion_mutex_, then the queue's and the command buffer's.
+#include <thread>
+
 #include "base/out_of_memory.h"
 #include "base/timed_wait.h"
 #include "runtime/prepared_shape.h"
@@ -147,6 +149,11 @@ void Request::completed(void* user, const Status* status) {
 void Request::settle() {
   std::unique_lock lock(completion_mutex_);
   completion_.wait(lock, [&] { return !in_flight_ && handlers_ == 0; });
+  lock.unlock();
+  // The queue's thread is about to drop its reference.
+  while (reference_count() > 1) {
+    std::this_thread::yield();
+  }
 }
 
 Result<SubmitAnswer> Request::start(std::span<const EventPoint> waits, std::span<const EventPoint> signals,

@@ -282,7 +282,8 @@ class Request : public RefCounted {
   // Ends a run that waits for events, and stops one that is under way before its next step. Without one it
   // does nothing, and one that has completed stays so.
   void cancel();
-  // Until no run is under way and no handler of it is being called; not in a handler.
+  // Until no run is under way, no handler of it is being called, and the caller's is the only reference left.
+  // Not in a handler.
   void settle();
 
   // Lines of this request and its session as planned, and as counted by what allocates. Buffers keep the size

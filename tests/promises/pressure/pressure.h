@@ -13,6 +13,13 @@
 
 namespace weir::promises {
 
+// Sanitizers slow things down many times and keep memory of their own.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 // WEIR_PRESSURE_SECONDS, or `usual`: of each test.
 inline std::chrono::duration<double> pressure_time(double usual = 2) {
   const char* text = std::getenv("WEIR_PRESSURE_SECONDS");
