@@ -49,6 +49,12 @@ lint_packages=(
   libbenchmark-dev
 )
 
+# What scripts/fuzz.sh needs beside the first list.
+fuzz_packages=(
+  clang-19
+  libclang-rt-19-dev
+)
+
 # Installs those of the named packages that are missing.
 install_packages() {
   local missing=() package

@@ -4,12 +4,19 @@
 #include "compile/pass.h"
 #include "compile/rewrite.h"
 #include "kernels/run_reference.h"
+#include "op/check_shapes.h"
+#include "op/work.h"
 
 namespace weir {
 namespace {
 
-// Larger results are computed at run time, so that a program file is never much larger than its model.
+// Larger results are computed at run time. So is what follows once all results together pass the sum of this
+// and twice the bytes of the model's constants, so that a program file is never much larger than its model.
 constexpr int64_t kMaxFoldedBytes = int64_t{64} << 20;
+// Operations and bytes of all that is folded, and for each byte of the model's constants: folding takes
+// seconds at most. A few bytes of a model can ask for a product of matrices of any size.
+constexpr double kMaxFoldedWork = 0x1p29;
+constexpr double kMaxFoldedWorkPerByte = 32;
 // Views of constants up to this size are folded too, since packing and kernels like plain constants better.
 constexpr int64_t kMaxCopiedViewBytes = 64 << 10;
 
@@ -80,6 +87,54 @@ bool can_fold(const Graph& graph, const Node& node) {
   return true;
 }
 
+// Arithmetic and bytes of the operator; nothing where its shapes do not fit. Sizes are numbers.
+std::optional<double> steps_of(const Graph& graph, const Node& node) {
+  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> outputs;
+  for (ValueId input : node.inputs) {
+    inputs.push_back(input == kNoValue ? absent_operand() : concrete_spec(graph.value(input).type));
+  }
+  for (ValueId output : node.outputs) {
+    outputs.push_back(output == kNoValue ? absent_operand() : concrete_spec(graph.value(output).type));
+  }
+  const ConcreteOp op{node.op, &node.attributes, inputs, outputs};
+  if (!check_shapes(op)) {
+    return std::nullopt;
+  }
+  const Work work = work_of(op);
+  return static_cast<double>(work.flops) + static_cast<double>(work.bytes_read) +
+         static_cast<double>(work.bytes_written);
+}
+
+// What may still be folded.
+struct Budget {
+  double bytes = static_cast<double>(kMaxFoldedBytes);
+  double work = kMaxFoldedWork;
+
+  explicit Budget(const Graph& graph) {
+    for (ValueId id = 0; id < graph.value_count(); ++id) {
+      const Value& value = graph.value(id);
+      if (!value.dead && value.constant) {
+        bytes += 2 * static_cast<double>(value.constant->bytes().size());
+        work += kMaxFoldedWorkPerByte * static_cast<double>(value.constant->bytes().size());
+      }
+    }
+  }
+  bool take(const Graph& graph, const Node& node) {
+    double needed = 0;
+    for (ValueId output : node.outputs) {
+      needed += output == kNoValue ? 0 : static_cast<double>(*static_bytes(graph.value(output).type));
+    }
+    const std::optional<double> steps = steps_of(graph, node);
+    if (!steps || needed > bytes || *steps > work) {
+      return false;
+    }
+    bytes -= needed;
+    work -= *steps;
+    return true;
+  }
+};
+
 Result<void> fold(Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   std::vector<Operand> operands;
@@ -134,8 +189,9 @@ Result<void> fold(Graph& graph, NodeId id) {
 
 Result<void> fold_constants(Graph& graph, PassContext&) {
   const std::vector<NodeId> order = graph.order();
+  Budget budget(graph);
   for (NodeId id : order) {
-    if (!graph.node(id).dead && can_fold(graph, graph.node(id))) {
+    if (!graph.node(id).dead && can_fold(graph, graph.node(id)) && budget.take(graph, graph.node(id))) {
       WEIR_TRY(fold(graph, id));
     }
   }

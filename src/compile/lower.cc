@@ -405,11 +405,12 @@ Result<void> Lowering::finish_outputs() {
       exact.strides = dense_strides(found.shape);
       result = add_view(std::move(exact));
     } else {
+      const std::string why(why_output_copied(holder));  // before: adding a tensor moves the storages
       result = add_tensor(output.name, {found.type, found.shape, {}},
                           row_major_order(static_cast<int>(found.shape.size())), place.kind, place.index);
       WEIR_TRY(add_copy(source, result, false, output.name,
                         fmt::format("{} '{}' {}", place.kind == StorageKind::kState ? "state" : "output",
-                                    output.name, why_output_copied(holder))));
+                                    output.name, why)));
     }
     lowered_.outputs.push_back(result);
   }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "compile/tile_rewrite.h"
+#include "graph/infer.h"
 
 namespace weir {
 namespace {
@@ -99,11 +100,37 @@ std::optional<ScalarOp> single_operation(const Node& node) {
   return single ? std::optional<ScalarOp>(instructions.back().op) : std::nullopt;
 }
 
+namespace {
+
+// Whether the operands at `kept` broadcast to the node's shape without the others.
+bool keep_shape(const Graph& graph, const Node& node, std::span<const int> kept) {
+  const Dims& shape = graph.value(node.outputs[0]).type.shape;
+  std::vector<Dims> shapes;
+  for (int input : kept) {
+    shapes.push_back(graph.value(node.inputs[static_cast<size_t>(input)]).type.shape);
+  }
+  if (std::ranges::find(shapes, shape) != shapes.end()) {
+    return true;
+  }
+  std::vector<Constraint> unproved;
+  InferContext context{&unproved, node.name};
+  const Result<Dims> joined = broadcast(shapes, context);
+  return joined && unproved.empty() && *joined == shape;
+}
+
+}  // namespace
+
 void normalize_elementwise(Graph& graph, Node& node) {
   TileProgram& program = std::get<ElementwiseAttributes>(node.attributes).program;
   for (size_t i = node.inputs.size(); i-- > 0;) {
     const std::optional<double> number = scalar_constant(graph.value(node.inputs[i]));
-    if (number && node.inputs.size() > 1 &&
+    std::vector<int> others;
+    for (size_t other = 0; other < node.inputs.size(); ++other) {
+      if (other != i) {
+        others.push_back(static_cast<int>(other));
+      }
+    }
+    if (number && !others.empty() && keep_shape(graph, node, others) &&
         static_cast<int>(program.instructions().size()) < kMaxTileInstructions) {
       program = with_immediate(program, static_cast<int>(i), *number);
       graph.value(node.inputs[i]).consumed = true;
@@ -127,7 +154,11 @@ void normalize_elementwise(Graph& graph, Node& node) {
   }
   program = tidy(program);
   std::vector<int> kept;
-  program = without_unused_inputs(program, kept);
+  TileProgram fewer = without_unused_inputs(program, kept);
+  if (kept.size() == node.inputs.size() || !keep_shape(graph, node, kept)) {
+    return;  // an operand that no instruction reads may still give the result its shape
+  }
+  program = std::move(fewer);
   std::vector<ValueId> inputs;
   for (int input : kept) {
     inputs.push_back(node.inputs[static_cast<size_t>(input)]);

@@ -434,8 +434,29 @@ Result<std::vector<TensorType>> infer_types(Op op, const Attributes& attributes,
     if (type.rank() > kMaxRank) {
       return inference.wrong("gives a result of rank ({}), and ({}) is the most.", type.rank(), kMaxRank);
     }
+    if (!has_possible_size(type)) {
+      return inference.wrong(
+          "gives a result of type ({}), and extents of (0) to ({}) with a product within that are "
+          "the most.",
+          type.to_string(), kDimMax);
+    }
   }
   return types;
+}
+
+bool has_possible_size(const TensorType& type) {
+  int64_t count = 1;
+  for (const Dim& dim : type.shape) {
+    if (dim.range().max < 0 || dim.range().min > kDimMax) {
+      return false;
+    }
+    const int64_t extent = dim.as_constant().value_or(1);
+    if (extent < 0 || extent > kDimMax ||
+        __builtin_mul_overflow(count, std::max<int64_t>(extent, 1), &count) || count > kDimMax) {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace weir

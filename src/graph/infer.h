@@ -31,4 +31,8 @@ Result<std::vector<TensorType>> infer_types(Op op, const Attributes& attributes,
                                             std::span<const TensorType* const> inputs,
                                             std::span<const TensorType> wanted, InferContext& context);
 
+// No extent that is a number is negative, and all of them with their product are within kDimMax: what any
+// tensor takes, so that sizes of static shapes fit in 64 bits.
+bool has_possible_size(const TensorType& type);
+
 }  // namespace weir

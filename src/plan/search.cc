@@ -37,14 +37,19 @@ class Placer {
     best_.peak = std::numeric_limits<int64_t>::max();
     best_.offsets.assign(blocks_.size(), 0);
     offsets_.assign(blocks_.size(), 0);
-    const int64_t pass = std::max<int64_t>(1, static_cast<int64_t>(blocks_.size() * blocks_.size() / 2));
-    tries_ = static_cast<int>(std::min<int64_t>(options.search_tries, kSearchWork / pass));
+    pass_ = std::max<int64_t>(1, static_cast<int64_t>(blocks_.size() * blocks_.size() / 2));
+    tries_ = static_cast<int>(std::min<int64_t>(options.search_tries, kSearchWork / pass_));
   }
 
   Placement run() {
     measure();
     std::vector<std::vector<int32_t>> orders = portfolio();
+    int64_t work = 0;
     for (std::vector<int32_t>& order : orders) {
+      if (work > kSearchWork) {
+        break;
+      }
+      work += pass_;
       const int64_t peak = attempt(order);
       if (done()) {
         return std::move(best_);
@@ -217,6 +222,7 @@ class Placer {
   PlacementOptions options_;
   int64_t bound_ = 0;
   int64_t goal_ = 0;
+  int64_t pass_ = 1;  // comparisons of one attempt, no fewer
   int tries_ = 0;
   std::vector<Traits> traits_;
   std::vector<std::pair<int64_t, std::vector<int32_t>>> ranked_;

@@ -14,7 +14,7 @@
 namespace weir::internal {
 
 // FlatBuffers count in 32 bits; what a program says of itself never comes close.
-inline constexpr size_t kMaxMetadataBytes = size_t{1} << 30;
+inline constexpr size_t kMaxMetadataBytes = size_t{1} << 28;
 
 // The same program gives the same bytes.
 Result<std::vector<std::byte>> encode_metadata(const Program& program);

@@ -24,6 +24,8 @@ using internal::refuse;
 
 // More would only serve to wear a reader out.
 constexpr size_t kMaxListed = size_t{1} << 24;
+// Placing them takes time in their square.
+constexpr int64_t kMaxArenaStorages = int64_t{1} << 16;
 
 bool lies_in_arena(StorageKind kind) {
   return kind == StorageKind::kActivation || kind == StorageKind::kWorkspace;
@@ -353,7 +355,14 @@ class ProgramVerifier {
     return {};
   }
 
+  int64_t count_in_arena() const {
+    return std::ranges::count_if(p_.storages, [](const Storage& s) { return lies_in_arena(s.kind); });
+  }
+
   Result<void> placement_order() const {
+    if (const int64_t count = count_in_arena(); count > kMaxArenaStorages) {
+      return refuse("The arena holds ({}) storages, and ({}) is the most.", count, kMaxArenaStorages);
+    }
     if (p_.placement_order.empty() && p_.is_static()) {
       return {};  // the offsets are there
     }
@@ -366,8 +375,7 @@ class ProgramVerifier {
                       position);
       }
     }
-    const auto in_arena =
-        std::ranges::count_if(p_.storages, [](const Storage& s) { return lies_in_arena(s.kind); });
+    const int64_t in_arena = count_in_arena();
     if (std::ssize(p_.placement_order) != in_arena) {
       return refuse("The placement order names ({}) storages, and the arena holds ({}).",
                     p_.placement_order.size(), in_arena);

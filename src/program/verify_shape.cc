@@ -170,6 +170,10 @@ Result<void> internal::verify_views(const Program& program, std::span<const int6
       return refuse("Storage ({}), {}, has ({}) bytes, and (0) is the least.", i, to_string(storage.kind),
                     bytes);
     }
+    if (bytes > kDimMax) {
+      return refuse("Storage ({}), {}, has ({}) bytes, and ({}) is the most.", i, to_string(storage.kind),
+                    bytes, kDimMax);
+    }
   }
   for (size_t i = 0; i < program.tensors.size(); ++i) {
     WEIR_TRY(check_view(program, program.tensors[i], dims), "while verifying tensor ({}) '{}'", i,

@@ -14,6 +14,8 @@ namespace weir::internal {
 namespace {
 
 constexpr size_t kMaxImplementations = 64;
+// What looks at pairs of them takes time in the square.
+constexpr size_t kMaxOperands = 8192;
 
 class StepVerifier {
  public:
@@ -45,6 +47,11 @@ class StepVerifier {
   Result<void> step(const Step& step, int32_t number, bool prepare) {
     if (!is_valid(step.op)) {
       return refuse("The step has the unknown operator ({}).", static_cast<int>(step.op));
+    }
+    for (const size_t count : {step.inputs.size(), step.outputs.size(), step.packed.size()}) {
+      if (count > kMaxOperands) {
+        return refuse("The step has ({}) operands, and ({}) is the most.", count, kMaxOperands);
+      }
     }
     WEIR_ASSIGN(const Attributes attributes, read_attributes(step.op, step.attributes, attribute_dims_));
     WEIR_TRY(internal::check_operands(step, attributes));

@@ -152,7 +152,9 @@ Result<ShapePlan> plan_shape(const Program& program, const ShapeValues& values,
     const Storage& storage = program.storages[i];
     if (storage.kind == StorageKind::kPrepared) {
       plan.storage_offset[i] = plan.prepared_bytes;
-      plan.prepared_bytes += align_up(plan.storage_bytes[i], kStorageAlignment);
+      WEIR_ASSIGN(plan.prepared_bytes,
+                  checked_add(plan.prepared_bytes, align_up(plan.storage_bytes[i], kStorageAlignment)),
+                  "while adding up the prepared constants of '{}'", program.name);
     } else if (storage.kind == StorageKind::kActivation || storage.kind == StorageKind::kWorkspace) {
       blocks[i] = {plan.storage_bytes[i], storage.first_step, storage.last_step};
       plan.storage_offset[i] = storage.offset;
@@ -175,7 +177,12 @@ Result<ShapePlan> plan_shape(const Program& program, const ShapeValues& values,
   std::vector<int64_t> offsets(ordered.size());
   PlacementScratch scratch;
   plan.arena_bytes = place_in_order(ordered, order, offsets, scratch);
-  if (plan.arena_bytes > lower_bound(ordered) + lower_bound(ordered) / 100) {
+  const int64_t bound = lower_bound(ordered);
+  if (plan.arena_bytes == INT64_MAX) {
+    return fail(StatusCode::kOutOfRange,
+                "The tensors of program '{}' have more bytes together than 64 bits count.", program.name);
+  }
+  if (plan.arena_bytes > bound + bound / 100) {
     // The order that suited the compiler's sample leaves a gap here: a short search closes most of it.
     PlacementOptions options;
     options.search_tries = 16;

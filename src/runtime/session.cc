@@ -100,6 +100,13 @@ Result<void> Session::choose_kernels(const SessionOptions& options, std::vector<
       WEIR_ASSIGN(const Implementation* found, choose(step, options));
       WEIR_ASSIGN(std::vector<PackRequest> packs, checker.check(step, *found), "while checking step '{}'",
                   step.name);
+      // All that are named, since the plan takes the largest workspace among them.
+      for (const std::string& name : step.implementations) {
+        const Implementation* other = find_implementation(name);
+        if (other != nullptr && other != found) {
+          WEIR_TRY(checker.check(step, *other), "while checking step '{}'", step.name);
+        }
+      }
       kernels[i].implementation = found;
       kernels[i].packed = !packs.empty();
       for (PackRequest& pack : packs) {

@@ -8,6 +8,7 @@
 
 #include "shape/dim_arithmetic.h"
 #include "shape/dim_node.h"
+#include "shape/dim_size.h"
 #include "shape/interval.h"
 
 namespace weir {
@@ -108,6 +109,10 @@ bool is_boolean(const Dim& a) {
 
 Range Dim::range() const {
   return node_ ? node_->range : interval::constant(value_);
+}
+
+int64_t size_of(const Dim& dim) {
+  return dim.is_constant() ? 1 : dim.node()->weight;
 }
 
 bool Dim::same(const Node& a, const Node& b) {

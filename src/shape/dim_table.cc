@@ -6,6 +6,7 @@
 
 #include "shape/dim_arithmetic.h"
 #include "shape/dim_node.h"
+#include "shape/dim_size.h"
 
 namespace weir {
 namespace {
@@ -173,6 +174,7 @@ Result<void> evaluate(std::span<const DimTableEntry> entries, std::span<const in
 Result<std::vector<Dim>> to_dims(std::span<const DimTableEntry> entries, const SymbolTable& symbols) {
   std::vector<Dim> dims;
   dims.reserve(entries.size());
+  int64_t work = 0;
   for (size_t i = 0; i < entries.size(); ++i) {
     const DimTableEntry& entry = entries[i];
     if (entry.op == DimOp::kConstant) {
@@ -197,6 +199,14 @@ Result<std::vector<Dim>> to_dims(std::span<const DimTableEntry> entries, const S
     };
     dims.push_back(DimBuilder::apply(entry.op, operand(0, entry.a), operand(1, entry.b), operand(2, entry.c),
                                      entry.scale));
+    const int64_t size = size_of(dims.back());
+    if (size > kMaxTableExpression || (work += size) > kMaxTableExpressions) {
+      return fail(StatusCode::kResourceExhausted,
+                  "Entry ({}) of the dimension table is an expression of ({}) operations, and ({}) for one "
+                  "and ({}) for "
+                  "all are the most.",
+                  i, size, kMaxTableExpression, kMaxTableExpressions);
+    }
   }
   return dims;
 }

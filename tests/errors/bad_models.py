@@ -51,6 +51,26 @@ def classifier():
                  [tensor("scores", FLOAT, ["batch", 4])], [constant("w", np.ones((3, 4)))])
 
 
+def operands():
+    return model([helper.make_node("Concat", ["x"] * 5000, ["y"], name="join", axis=0)], [tensor("x", FLOAT, [1])],
+                 [tensor("y", FLOAT, [5000])])
+
+
+def negative():
+    return model([helper.make_node("Expand", ["one", "shape"], ["y"], name="grow")], [], [tensor("y", FLOAT, [0, 0, 0])],
+                 [constant("one", [1]), constant("shape", [-2, -1, 0], np.int64)])
+
+
+def deep():
+    """Branches in branches."""
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["inner"])], "leaf", [], [tensor("inner", FLOAT, [1])])
+    for _ in range(30):
+        graph = helper.make_graph([helper.make_node("If", ["yes"], ["inner"], then_branch=graph)], "branch", [],
+                                  [tensor("inner", FLOAT, [1])])
+    return model([helper.make_node("If", ["yes"], ["y"], name="choose", then_branch=graph)], [tensor("x", FLOAT, [1])],
+                 [tensor("y", FLOAT, [1])], [constant("yes", True, np.bool_)])
+
+
 def image():
     return model([helper.make_node("GlobalAveragePool", ["x"], ["y"], name="pool")],
                  [tensor("x", FLOAT, [1, 3, 8, 8])], [tensor("y", FLOAT, [1, 3, 1, 1])])
@@ -159,6 +179,7 @@ def make(folder: pathlib.Path) -> None:
         "conv_channels": conv_channels(), "short_weights": short_weights(), "new_opset": relu(opset=99),
         "external_missing": external("weights.bin"), "external_short": external("short.bin"),
         "external_outside": external("../weights.bin"), "rank_nine": relu((1,) * 9),
+        "operands": operands(), "negative": negative(), "deep": deep(),
     }
     for name, made in models.items():
         (folder / f"{name}.onnx").write_bytes(made.SerializeToString())
@@ -176,6 +197,9 @@ def make(folder: pathlib.Path) -> None:
     (folder / "photo.png").write_bytes(png(4, 4))
     (folder / "cut.png").write_bytes(png(4, 4)[:60])
     (folder / "noise.png").write_bytes(bytes(100))
+    photo = png(4, 4)
+    claim = b"IHDR" + struct.pack(">II", 30000, 2000) + photo[24:29]
+    (folder / "claim.png").write_bytes(photo[:12] + claim + struct.pack(">I", zlib.crc32(claim)) + photo[33:])
     np.save(folder / "x.npy", np.ones((1, 3), np.float32))
     np.save(folder / "double.npy", np.ones((1, 3), np.float64))
     np.save(folder / "flat.npy", np.ones(3, np.float32))

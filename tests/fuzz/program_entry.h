@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything that happens to a program file's bytes before something runs, for any bytes.
+// Everything that happens to a program file's bytes, for any bytes: read, verified, reported, prepared and
+// run.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "base/hash.h"
 #include "program/program_file.h"
 #include "program/report.h"
+#include "run_program.h"
 
 namespace weir::fuzz {
 
@@ -49,9 +51,10 @@ inline void forge_header(std::span<std::byte> image) {
 // Whether the bytes are a program. One that reads must also verify again, and be reported for the shape of
 // its symbols' least values, or say why not.
 inline bool read(std::span<const std::byte> image) {
-  const Result<LoadedProgram> loaded = read_program(image, nullptr);
+  Result<LoadedProgram> loaded = read_program(image, nullptr);
   if (!loaded) {
-    return loaded.error().message().empty() ? std::abort(), false : false;
+    expect_explained(loaded.error());
+    return false;
   }
   if (!verify(loaded->program)) {
     std::abort();
@@ -62,11 +65,12 @@ inline bool read(std::span<const std::byte> image) {
     symbols.push_back(symbol.range.min);
   }
   (void)report(loaded->program, symbols);
+  run_program(*std::move(loaded));
   return true;
 }
 
 // The entry: the bytes as they are, then with a header that agrees with them.
-inline bool read_program_bytes(std::span<const std::byte> bytes) {
+inline bool entry(std::span<const std::byte> bytes) {
   const bool plain = read(bytes);
   std::vector<std::byte> forged(bytes.begin(), bytes.end());
   forge_header(forged);

@@ -240,8 +240,12 @@ std::optional<Known> gather_known(const Known& data, size_t axis, const Known& i
     result.shape.push_back(data.shape[i]);
   }
   const int64_t size = data.shape[axis];
-  if (outer * inner * static_cast<int64_t>(indices.elements.size()) > kMaxKnownElements) {
+  const int64_t count = outer * inner * static_cast<int64_t>(indices.elements.size());
+  if (count > kMaxKnownElements) {
     return std::nullopt;
+  }
+  if (count == 0) {
+    return result;  // the other factors may be of any size
   }
   for (int64_t o = 0; o < outer; ++o) {
     for (const Scalar& scalar : indices.elements) {
@@ -356,19 +360,18 @@ Result<void> convert_concat(NodeLowering& node) {
 
 // Pads were attributes before version 11, then inputs.
 Result<void> convert_pad(NodeLowering& node) {
+  WEIR_TRY(node.version() < 11 ? node.require_inputs(1, 1) : node.require_inputs(2, 4));
   PadAttributes attributes;
   Dims pads;
   std::vector<int64_t> axes(static_cast<size_t>(node.rank(0)));
   std::iota(axes.begin(), axes.end(), 0);
   if (node.version() < 11) {
-    WEIR_TRY(node.require_inputs(1, 1));
     WEIR_ASSIGN(const std::optional<std::vector<int64_t>> declared, node.integers("pads"));
     if (declared) {
       pads.assign(declared->begin(), declared->end());
     }
     WEIR_ASSIGN(attributes.value, node.real("value", 0));
   } else {
-    WEIR_TRY(node.require_inputs(2, 4));
     WEIR_ASSIGN(pads, node.dims(1, "pads"));
     if (node.has(2)) {
       const std::optional<double> value = node.scalar(2);

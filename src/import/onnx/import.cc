@@ -12,6 +12,7 @@
 #include "base/file_system.h"
 #include "base/mapped_file.h"
 #include "import/onnx/converters.h"
+#include "import/onnx/limits.h"
 #include "import/onnx/lowering.h"
 #include "import/onnx/model_inputs.h"
 #include "import/onnx/node_order.h"
@@ -38,6 +39,11 @@ class Importer {
   Result<Graph> run() {
     WEIR_TRY(read_opsets());
     const onnx::GraphProto& proto = model_.graph();
+    if (proto.input_size() - proto.initializer_size() > kMaxPorts || proto.output_size() > kMaxPorts) {
+      return fail(StatusCode::kResourceExhausted,
+                  "The model has ({}) inputs and ({}) outputs, and ({}) are the most.", proto.input_size(),
+                  proto.output_size(), kMaxPorts);
+    }
     Graph graph;
     graph.name = proto.name();
     for (const onnx::StringStringEntryProto& entry : model_.metadata_props()) {
@@ -122,6 +128,15 @@ class Importer {
 
   Result<void> lower_node(const onnx::NodeProto& proto, const NodeOrder& order) {
     const std::string label = node_label(proto);
+    if (++node_count_ > kMaxNodes) {
+      return fail(StatusCode::kResourceExhausted, "The model has more than ({}) nodes, and that is the most.",
+                  kMaxNodes);
+    }
+    if (proto.input_size() > kMaxOperands || proto.output_size() > kMaxOperands) {
+      return fail(StatusCode::kResourceExhausted,
+                  "Node '{}' has ({}) inputs and ({}) outputs, and ({}) are the most.", label,
+                  proto.input_size(), proto.output_size(), kMaxOperands);
+    }
     std::vector<ImportedValue*> inputs;
     bool blocked = false;
     for (const std::string& name : proto.input()) {
@@ -286,6 +301,7 @@ class Importer {
   TensorReader reader_;
   Lowering* lowering_ = nullptr;
   std::map<std::string, int64_t> versions_;
+  int64_t node_count_ = 0;  // lowered so far
   size_t unsupported_count_ = 0;
   size_t unexamined_count_ = 0;  // behind unsupported ones
   bool any_unknown_ = false;     // rather than known in other forms only

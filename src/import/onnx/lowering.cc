@@ -4,11 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/checked.h"
 #include "base/near_names.h"
 #include "graph/infer.h"
+#include "import/onnx/limits.h"
+#include "shape/dim_size.h"
 
 namespace weir::onnx_import {
 namespace {
@@ -85,7 +88,7 @@ void add_constraint(Graph& graph, Constraint constraint) {
   const auto same = [&constraint](const Constraint& other) {
     return other.kind == constraint.kind && other.a == constraint.a && other.b == constraint.b;
   };
-  if (std::ranges::none_of(graph.constraints, same)) {
+  if (graph.constraints.size() <= kMaxConstraints && std::ranges::none_of(graph.constraints, same)) {
     graph.constraints.push_back(std::move(constraint));
   }
 }
@@ -100,7 +103,37 @@ ImportedValue* Lowering::find(std::string_view name) {
   return nullptr;
 }
 
+Result<void> Lowering::take_expressions(std::string_view name, const ImportedValue& value) {
+  const auto take = [&](const Dim& dim) -> Result<void> {
+    const int64_t size = size_of(dim);
+    if (size > kMaxExpressionSize) {
+      return fail(StatusCode::kResourceExhausted,
+                  "Value '{}' has an expression of ({}) operations over dimensions, and ({}) is the most.",
+                  name, size, kMaxExpressionSize);
+    }
+    expression_work_ += size;
+    return {};
+  };
+  for (const Dim& dim : value.type.shape) {
+    WEIR_TRY(take(dim));
+  }
+  if (value.known) {
+    for (const Scalar& scalar : value.known->elements) {
+      WEIR_TRY(take(scalar.numerator));
+      WEIR_TRY(take(scalar.denominator));
+    }
+  }
+  if (expression_work_ > kMaxExpressionWork) {
+    return fail(StatusCode::kResourceExhausted,
+                "The model's shapes take more than ({}) operations on dimensions by value '{}', and that is "
+                "the most.",
+                kMaxExpressionWork, name);
+  }
+  return {};
+}
+
 Result<void> Lowering::define(std::string_view name, ImportedValue value) {
+  WEIR_TRY(take_expressions(name, value));
   value.swappable = value.constant && std::ranges::find(swappable_, name) != swappable_.end();
   values_.push_back(std::move(value));
   return define_alias(name, &values_.back());
@@ -151,10 +184,9 @@ const Known* Lowering::known(ImportedValue& value) {
   if (!value.known && !value.examined && value.constant) {
     value.examined = true;
     Known known;
-    int64_t count = 1;
+    const int64_t count = value.type.element_count().constant();  // checked when it was read
     for (const Dim& dim : value.type.shape) {
       known.shape.push_back(dim.constant());
-      count *= dim.constant();  // checked when it was read
     }
     if (count > kMaxKnownElements) {
       return nullptr;
@@ -204,7 +236,8 @@ Result<ValueId> Lowering::materialise_known(const ImportedValue& value) {
   Dims numerators;
   Dims denominators;
   for (const Scalar& scalar : known.elements) {
-    if (scalar.real && *scalar.real != static_cast<double>(static_cast<int64_t>(*scalar.real))) {
+    constexpr double kExact = 9007199254740992.0;  // 2^53
+    if (scalar.real && (!(std::abs(*scalar.real) <= kExact) || *scalar.real != std::floor(*scalar.real))) {
       return fail(StatusCode::kUnimplemented,
                   "Value '{}' mixes fractions and expressions of dimensions, and it is read as data.",
                   value.name);
@@ -268,6 +301,13 @@ Result<void> NodeLowering::require_inputs(size_t least, size_t most) const {
   return {};
 }
 
+Result<ValueId> NodeLowering::value(size_t i) {
+  if (!has(i)) {
+    return wrong("The node lacks input ({}), which it needs.", i);
+  }
+  return lowering_.materialise(*inputs_[i]);
+}
+
 const Known* NodeLowering::shape_elements(size_t i) {
   const ElementType type = element_type(i);
   const bool shape_type =
@@ -276,6 +316,9 @@ const Known* NodeLowering::shape_elements(size_t i) {
 }
 
 Result<Dims> NodeLowering::dims(size_t i, std::string_view what) {
+  if (!has(i)) {
+    return wrong("The node lacks input ({}), the {}.", i, what);
+  }
   const Known* elements = known(i);
   if (elements == nullptr || is_floating_point(element_type(i))) {
     return unsupported(
@@ -527,6 +570,13 @@ void NodeLowering::set_alias(size_t i, ImportedValue* value) {
 }
 
 Result<void> NodeLowering::finish() {
+  if (lowering_.graph().constraints.size() > kMaxConstraints) {
+    return fail(
+        StatusCode::kResourceExhausted,
+        "The model has more than ({}) conditions on its dimensions, and that is the most; numbers for its "
+        "dimensions decide them.",
+        kMaxConstraints);
+  }
   for (size_t i = 0; i < outputs_.size(); ++i) {
     if (wants(i) && outputs_[i].alias == nullptr && !outputs_[i].value) {
       return unsupported("Output ({}), '{}', is read, and it is not supported.", i,

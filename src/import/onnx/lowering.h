@@ -79,10 +79,13 @@ class Lowering {
 
  private:
   Result<ValueId> materialise_known(const ImportedValue& value);
+  // Whether the expressions of a value are within limits.h, together with all before.
+  Result<void> take_expressions(std::string_view name, const ImportedValue& value);
 
   Graph& graph_;
   TensorReader& reader_;
   std::vector<std::string> swappable_;
+  int64_t expression_work_ = 0;
   std::deque<ImportedValue> values_;  // stable addresses
   std::vector<std::unordered_map<std::string, ImportedValue*>> scopes_;
 };
@@ -99,26 +102,29 @@ class NodeLowering {
   // Of the operator set that the node belongs to.
   int64_t version() const { return version_; }
 
-  // Operands.
+  // Operands. A converter states which ones it needs (require_inputs); one that it asks about before that and
+  // that is absent has an empty type, no elements and no value.
   size_t input_count() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
   Result<void> require_inputs(size_t least, size_t most) const;
-  const TensorType& type(size_t i) const { return inputs_[i]->type; }
+  const TensorType& type(size_t i) const { return has(i) ? inputs_[i]->type : absent_type_; }
   const Dims& shape(size_t i) const { return type(i).shape; }
   int64_t rank(size_t i) const { return type(i).rank(); }
   ElementType element_type(size_t i) const { return type(i).element_type; }
-  const Known* known(size_t i) { return lowering_.known(*inputs_[i]); }
+  const Known* known(size_t i) { return has(i) ? lowering_.known(*inputs_[i]) : nullptr; }
   // The known elements of what may be shape arithmetic: derived from shapes, or small integers.
   // Floating-point constants of the network are left to the compiler.
   const Known* shape_elements(size_t i);
-  bool derived(size_t i) const { return inputs_[i]->derived; }
-  bool is_constant(size_t i) const { return inputs_[i]->constant && !inputs_[i]->swappable; }
+  bool derived(size_t i) const { return has(i) && inputs_[i]->derived; }
+  bool is_constant(size_t i) const {
+    return has(i) && inputs_[i]->constant.has_value() && !inputs_[i]->swappable;
+  }
   // Of an operand for which is_constant holds.
   const Constant& constant(size_t i) const {
     inputs_[i]->read = true;
     return *inputs_[i]->constant;
   }
-  Result<ValueId> value(size_t i) { return lowering_.materialise(*inputs_[i]); }
+  Result<ValueId> value(size_t i);
   // The operand's elements as Dims, or an error that it is data; `what` names it ("shape", "axes").
   Result<Dims> dims(size_t i, std::string_view what);
   // The same, all of them numbers.
@@ -162,7 +168,7 @@ class NodeLowering {
   void set_known(size_t i, ElementType element_type, Known known);
   void set_value(size_t i, ImportedValue value);
   void set_alias(size_t i, ImportedValue* value);
-  void alias_input(size_t output, size_t input) { set_alias(output, inputs_[input]); }
+  void alias_input(size_t output, size_t input) { set_alias(output, has(input) ? inputs_[input] : nullptr); }
 
   // Defines the outputs' names; an error where a wanted one was not set.
   Result<void> finish();
@@ -193,9 +199,10 @@ class NodeLowering {
   std::vector<ImportedValue*> inputs_;
   std::vector<bool> wanted_;
   std::vector<Output> outputs_;
+  TensorType absent_type_;
 };
 
-// Adds a constraint that is not there yet.
+// Adds a constraint that is not there yet; more than kMaxConstraints are refused when the node is finished.
 void add_constraint(Graph& graph, Constraint constraint);
 
 }  // namespace weir::onnx_import

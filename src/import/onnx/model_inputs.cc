@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/checked.h"
+#include "graph/infer.h"
 
 namespace weir::onnx_import {
 namespace {
@@ -167,6 +168,12 @@ class Inputs {
           given == nullptr ? std::nullopt : (*given)[static_cast<size_t>(axis)];
       WEIR_ASSIGN(type.shape.emplace_back(),
                   dimension(proto.has_shape() ? proto.shape().dim(axis) : kOpen, range, position, axis));
+    }
+    if (!has_possible_size(type)) {
+      return fail(
+          StatusCode::kInvalidArgument,
+          "The input has type ({}), and extents of (0) to ({}) with a product within that are the most.",
+          type.to_string(), kDimMax);
     }
     ImportedValue value;
     value.name = input.name();

@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/file_system.h"
+#include "graph/infer.h"
 
 namespace weir::onnx_import {
 namespace {
@@ -241,7 +242,11 @@ Result<Constant> TensorReader::read(const onnx::TensorProto& tensor) {
   WEIR_ASSIGN(const int64_t count,
               checked_product({tensor.dims().data(), static_cast<size_t>(tensor.dims_size())}),
               "while reading tensor '{}'", tensor.name());
-  WEIR_TRY(checked_mul(count, 64), "while reading tensor '{}'", tensor.name());
+  if (!has_possible_size(type)) {
+    return fail(StatusCode::kInvalidArgument,
+                "Tensor '{}' has type ({}), and extents with a product of up to ({}) are the most.",
+                tensor.name(), type.to_string(), kDimMax);
+  }
   auto constant = tensor.data_location() == onnx::TensorProto::EXTERNAL
                       ? read_external(tensor, type, byte_size(type.element_type, count))
                       : read_payload(tensor, type, count);

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "import/onnx/limits.h"
+
 namespace weir::onnx_import {
 namespace {
 
@@ -112,11 +114,6 @@ constexpr uint32_t kFixed64 = 1;
 constexpr uint32_t kLengthDelimited = 2;
 constexpr uint32_t kFixed32 = 5;
 
-// Nested messages; protobuf itself stops at 100.
-constexpr int kMaxDepth = 90;
-// Of the structure without payloads.
-constexpr size_t kMaxMessageBytes = size_t{1} << 30;
-
 void append_varint(uint64_t value, std::string& out) {
   while (value >= 0x80) {
     out.push_back(static_cast<char>(value | 0x80));
@@ -152,11 +149,21 @@ class Scanner {
                   "The model nests ({}) messages at offset ({}), and ({}) is the most.", depth, begin,
                   kMaxDepth);
     }
+    if (++messages_ > kMaxMessages) {
+      return fail(StatusCode::kResourceExhausted,
+                  "The model has more than ({}) nodes, attributes, tensors and graphs, and that is the most.",
+                  kMaxMessages);
+    }
     std::optional<TensorPayload> payload;
     const std::span<const std::byte> bytes = model_.first(end);
     size_t position = begin;
     while (position < end) {
       const size_t start = position;
+      if (++fields_ > kMaxFields) {
+        return fail(StatusCode::kResourceExhausted,
+                    "The model has more than ({}) fields beside its tensors' elements, and that is the most.",
+                    kMaxFields);
+      }
       const std::optional<uint64_t> tag = read_varint(bytes, position);
       if (!tag || *tag >> 3 == 0 || *tag >> 32 != 0) {
         return broken(start, "there is no field number");
@@ -252,6 +259,8 @@ class Scanner {
   }
 
   std::span<const std::byte> model_;
+  int64_t messages_ = 0;
+  int64_t fields_ = 0;
   StrippedModel result_;
 };
 

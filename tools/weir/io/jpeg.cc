@@ -112,6 +112,13 @@ Result<Image> decode_jpeg(std::span<const std::byte> bytes) {
        marker = marker->next) {
     orientation = exif_orientation(std::as_bytes(std::span(marker->data, marker->data_length)));
   }
+  // Each block of 8 × 8 takes a bit or more, so memory is bounded by the size of the file.
+  const int64_t pixels = int64_t{decoder.jpeg.image_width} * int64_t{decoder.jpeg.image_height};
+  if (pixels / 64 / 8 > static_cast<int64_t>(bytes.size())) {
+    return fail(StatusCode::kDataLoss,
+                "The JPEG image is cut off: its file of ({}) bytes is too small for ({} x {}) pixels.",
+                bytes.size(), decoder.jpeg.image_width, decoder.jpeg.image_height);
+  }
   WEIR_ASSIGN(Image image, make_image(static_cast<int>(decoder.jpeg.image_width),
                                       static_cast<int>(decoder.jpeg.image_height), components));
   decoder.pixels = image.pixels.data();

@@ -144,6 +144,13 @@ Result<Image> decode_png(std::span<const std::byte> bytes) {
   if (!guarded(&codec, read_header)) {
     return fail(StatusCode::kDataLoss, "The PNG image has a damaged header ({}).", codec.message);
   }
+  // A byte becomes at most 1032 by decompression, of which each holds at most 8 pixels: memory is bounded by
+  // the size of the file.
+  if (int64_t{codec.width} * codec.height / (1032 * 8) > static_cast<int64_t>(bytes.size())) {
+    return fail(StatusCode::kDataLoss,
+                "The PNG image is cut off: its file of ({}) bytes is too small for ({} x {}) pixels.",
+                bytes.size(), codec.width, codec.height);
+  }
   WEIR_ASSIGN(Image image, make_image(codec.width, codec.height, codec.channels));
   codec.pixels = image.pixels.data();
   if (!guarded(&codec, read_rows)) {

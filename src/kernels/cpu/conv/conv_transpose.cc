@@ -18,6 +18,9 @@
 namespace weir {
 namespace {
 
+// Planning visits each phase, of which there are as many as the product of the strides.
+constexpr int64_t kMaxStride = 16;
+
 // Taps of a phase along one axis.
 int64_t phase_taps(int64_t kernel, int64_t stride, int64_t phase) {
   return phase < kernel ? ceil_div(kernel - phase, stride) : 0;
@@ -27,6 +30,9 @@ Support supported(const OpDesc& desc) {
   if (const Support support = supports_conv(desc); !support.ok()) return support;
   for (const int64_t dilation : std::get<ConvAttributes>(*desc.attributes).dilations) {
     if (dilation != 1) return {"the dilation is not 1"};
+  }
+  for (const int64_t stride : std::get<ConvAttributes>(*desc.attributes).strides) {
+    if (stride > kMaxStride) return {"a stride is more than 16"};
   }
   return {};
 }
