@@ -14,12 +14,13 @@ namespace {
 
 constexpr std::string_view kProgramMagic = "WEIRPROG";
 
-// Everything of the options that changes the program.
-std::string options_text(const ModelOptions& options) {
-  std::string text = fmt::format(
-      "fuse={} memory={} steps={} reference={} limit={} one={} portable={}", options.compile.fuse,
-      options.compile.prefer_memory, options.compile.materialize_steps, options.compile.reference_only,
-      options.compile.memory_limit, options.batch_of_one, options.compile.portable);
+// Everything of the options that changes the program. `fixes_batch`: of a model that leaves the batch open
+// and is to have one of 1; other models have one program, whether or not the batch was to be fixed.
+std::string options_text(const ModelOptions& options, bool fixes_batch) {
+  std::string text = fmt::format("fuse={} memory={} steps={} reference={} limit={} one={} portable={}",
+                                 options.compile.fuse, options.compile.prefer_memory,
+                                 options.compile.materialize_steps, options.compile.reference_only,
+                                 options.compile.memory_limit, fixes_batch, options.compile.portable);
   for (const auto& [name, range] : options.import.dims) {
     text += fmt::format(" dim {}={}..{}", name, range.min, range.max);
   }
@@ -73,9 +74,20 @@ Result<Graph> import_batch_of_one(const std::string& path, const ImportOptions& 
   return import_onnx(path, options);
 }
 
+// `fixes_batch` becomes whether the model leaves the batch open and has one of 1 now.
+Result<Graph> import_with(const std::string& path, const ModelOptions& options, bool& fixes_batch) {
+  const TraceSpan span(options.trace, "import");
+  ImportOptions import = options.import;
+  import.trace = options.trace;
+  import.operators = options.operators;
+  WEIR_ASSIGN(Graph graph, import_onnx(path, import));
+  fixes_batch = options.batch_of_one && graph.symbols.size() > 0;
+  return fixes_batch ? import_batch_of_one(path, import, graph) : std::move(graph);
+}
+
 Result<Compiled> compile_now(const std::string& path, const ModelOptions& options, Model& model) {
   const int64_t begin = steady_now_ns();
-  WEIR_ASSIGN(Graph graph, import_model(path, options));
+  WEIR_ASSIGN(Graph graph, import_with(path, options, model.fixes_batch));
   const int64_t imported = steady_now_ns();
   const TraceSpan span(options.trace, "compile");
   CompileOptions compile_options = options.compile;
@@ -174,14 +186,27 @@ Result<void> open_with_cache(const std::string& path, const ModelOptions& option
                              Model& model) {
   const Result<void> made = cache.prepare();
   CacheKey key;
+  CacheKey fixed_key;  // where the batch is to be fixed
   {
     const TraceSpan part(options.trace, "look into the cache");
-    WEIR_ASSIGN(key, cache.key(path, options_text(options)));
+    WEIR_ASSIGN(key, cache.key(path, options_text(options, false)));
+    if (options.batch_of_one) {
+      WEIR_ASSIGN(fixed_key, cache.key(path, options_text(options, true)));
+    }
   }
-  if (load_cached(cache, key, options, model)) {
+  if (options.batch_of_one && load_cached(cache, fixed_key, options, model)) {
     return {};
   }
+  if (load_cached(cache, key, options, model)) {
+    if (!options.batch_of_one || model.loaded.program.is_static()) {
+      return {};
+    }
+    model = {};
+  }
   WEIR_ASSIGN(Compiled compiled, compile_now(path, options, model));
+  if (model.fixes_batch) {
+    key = std::move(fixed_key);
+  }
   const TraceSpan writing(options.trace, "pack and write program");
   if (made) {
     keep_in_cache(cache, key, compiled, model);
@@ -207,15 +232,8 @@ Result<bool> is_program_file(const std::string& path) {
 }
 
 Result<Graph> import_model(const std::string& path, const ModelOptions& options) {
-  const TraceSpan span(options.trace, "import");
-  ImportOptions import = options.import;
-  import.trace = options.trace;
-  import.operators = options.operators;
-  WEIR_ASSIGN(Graph graph, import_onnx(path, import));
-  if (options.batch_of_one && graph.symbols.size() > 0) {
-    return import_batch_of_one(path, import, graph);
-  }
-  return graph;
+  bool fixes_batch = false;
+  return import_with(path, options, fixes_batch);
 }
 
 Result<Model> open_model(const std::string& path, const ModelOptions& options) {
@@ -263,7 +281,7 @@ Result<CacheState> cache_state(const std::string& path, const ModelOptions& opti
     return state;
   }
   const ProgramCache cache(*folder, kDefaultCacheBytes);
-  WEIR_ASSIGN(const CacheKey key, cache.key(path, options_text(options)));
+  WEIR_ASSIGN(const CacheKey key, cache.key(path, options_text(options, options.batch_of_one)));
   state.program = cache.path(key);
   state.found = identify_file(state.program).has_value();
   return state;

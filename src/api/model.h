@@ -45,9 +45,10 @@ struct ModelNotice {
 
 struct Model {
   LoadedProgram loaded;
-  bool compiled = false;   // now, rather than found in the cache or read
-  bool cached = false;     // the program lies in the cache
-  std::string cache_note;  // why it does not, where it should
+  bool compiled = false;     // now, rather than found in the cache or read
+  bool fixes_batch = false;  // compiled now, and for a batch of one, which the model leaves open
+  bool cached = false;       // the program lies in the cache
+  std::string cache_note;    // why it does not, where it should
   std::vector<ModelNotice> notices;
   int64_t import_ns = 0;
   int64_t compile_ns = 0;

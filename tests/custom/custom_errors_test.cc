@@ -167,7 +167,8 @@ TEST_F(Custom, BadPlans) {
   }
   auto large = std::make_shared<Probe>();
   large->on_plan = [](const auto&, const auto&) { return weir::OperatorPlan{int64_t{1} << 45, 64, 0}; };
-  EXPECT_THAT(running(large), HasSubstr("and 'arena' asks for (35184372088896) more."));
+  EXPECT_THAT(running(large),
+              HasSubstr("and 'arena of request 1 of custom' asks for (35184372088896) more."));
   auto throws = std::make_shared<Probe>();
   throws->on_plan = [](const auto&, const auto&) -> weir::OperatorPlan {
     throw std::runtime_error("No plan today.");
@@ -255,10 +256,11 @@ TEST_F(Lies, PastItsWorkspace) {
 }
 
 TEST_F(Lies, PastItsOutput) {
-  EXPECT_THAT(running(liar([](const weir::OperatorCall& call) { call.output(0).as<float>()[16] += 1; }), {},
-                      {3, 5}, true),
-              AllOf(HasSubstr("Step (1), kernel 'custom:com.example.Probe', has changed byte ("),
-                    HasSubstr("of buffer 'y', beside the ranges that it is bound to")));
+  EXPECT_THAT(
+      running(liar([](const weir::OperatorCall& call) { call.output(0).as<float>()[16] += 1; }), {}, {3, 5},
+              true),
+      AllOf(HasSubstr("Step (1), kernel 'custom:com.example.Probe', has changed byte ("),
+            HasSubstr("of buffer 'output y of request 1 of custom', beside the ranges that it is bound to")));
 }
 
 TEST_F(Lies, PastItsScratch) {
