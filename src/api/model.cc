@@ -53,6 +53,13 @@ Result<Graph> import_batch_of_one(const std::string& path, const ImportOptions& 
   ImportOptions options = given;
   for (const auto& symbol : open.symbols.symbols()) {
     const Value& input = open.value(open.inputs()[static_cast<size_t>(symbol->source.input)]);
+    for (const auto& [name, range] : options.dims) {
+      if (name == symbol->name) {
+        return fail(StatusCode::kInvalidArgument,
+                    "Dimension '{}' is given as ({}) to ({}), and this needs one number, as in --dim {}={}.",
+                    name, range.min, range.max, name, range.max);
+      }
+    }
     if (symbol->source.kind != SymbolSource::Kind::kDimension || symbol->source.index != 0) {
       return fail(StatusCode::kInvalidArgument,
                   "Dimension '{}' (axis {} of input '{}') is open, and this needs a number: give --dim {}=N "

@@ -46,6 +46,46 @@ std::string unknown_command(const CLI::App& app, std::string_view typed) {
                      meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant), quoted_list(names));
 }
 
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+// What is wrong with the first argument that the command did not take, where it is an option; else "".
+std::string unknown_option(const CLI::App& app) {
+  if (app.get_subcommands().empty()) {
+    return "";
+  }
+  const CLI::App& command = *app.get_subcommands().front();
+  const std::vector<std::string> extras = command.remaining();
+  const auto extra =
+      std::ranges::find_if(extras, [](const std::string& text) { return text.starts_with('-'); });
+  if (extra == extras.end()) {
+    return "";
+  }
+  const std::string typed = extra->substr(0, extra->find('='));
+  std::string help;
+  if (const std::string meant = nearest(typed, option_names(command)); !meant.empty()) {
+    help = fmt::format(" (did you mean '{}'?)", meant);
+  } else {
+    std::vector<std::string> others;
+    for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; })) {
+      if (std::ranges::count(option_names(*other), typed) > 0) {
+        others.push_back(other->get_name());
+      }
+    }
+    help = others.empty()
+               ? ""
+               : fmt::format(" ({} {})", quoted_list(others), others.size() > 1 ? "have it" : "has it");
+  }
+  return fmt::format("Command '{}' has no option '{}'{}.", command.get_name(), typed, help);
+}
+
 int run_weir(int argc, char** argv) {
   CLI::App app("Runs neural networks in memory that you can see, bound and trust.", "weir");
   app.set_version_flag("--version", "weir " WEIR_VERSION);
@@ -84,7 +124,9 @@ int run_weir(int argc, char** argv) {
   } catch (const CLI::Success& success) {  // --help, --version
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    return print_usage_error(error.what(), json);
+    // An option that is mistyped may be why another argument is missing, so it comes first.
+    const std::string unknown = unknown_option(app);
+    return print_usage_error(unknown.empty() ? error.what() : unknown, json);
   }
   return exit_code;
 }

@@ -100,6 +100,7 @@ nlohmann::ordered_json to_json(const PlanReport& report) {
   const PlanReport::Ledger& ledger = report.ledger;
   return {{"model", report.model},
           {"device", report.device},
+          {"inputs", report.inputs},
           {"planned",
            {{"constants", ledger.constants},
             {"activations", ledger.activations},
@@ -121,7 +122,11 @@ nlohmann::ordered_json to_json(const PlanReport& report) {
 }
 
 std::string plan_text(const PlanReport& report, bool with_steps) {
-  std::string text = fmt::format("Memory of '{}' on {}\n\n", report.model, report.device);
+  std::string text = fmt::format("Memory of '{}' on {}\n", report.model, report.device);
+  if (!report.inputs.empty()) {
+    text += fmt::format("for {}\n", fmt::join(report.inputs, ", "));
+  }
+  text += "\n";
   Table ledger({kLeft, kRight, kRight, kLeft});
   const PlanReport::Ledger& lines = report.ledger;
   add_bytes(ledger, "constants", lines.constants, "weights, and what is computed from shapes alone");

@@ -75,8 +75,9 @@ struct PlanReport {
     std::string reason;
   };
 
-  std::string model;   // what the report is about: a file's name
-  std::string device;  // where: "cpu, avx512, 2 threads"
+  std::string model;                // what the report is about: a file's name
+  std::string device;               // where: "cpu, avx512, 2 threads"
+  std::vector<std::string> inputs;  // what it is planned for: "x float32[1, 16]"
   Ledger ledger;
   int64_t sum_bytes = 0;            // of all tensors in the arena, each with memory of its own
   int64_t peak_bytes = 0;           // of the arena as placed

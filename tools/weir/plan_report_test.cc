@@ -20,6 +20,7 @@ PlanReport small_report() {
   PlanReport report;
   report.model = "</script><b>\xff";
   report.device = "cpu";
+  report.inputs = {"x float32[1, 16]", "y int64[3]"};
   report.ledger = {1000, 2048, 512, 64, 300, 0, 76, 4000};
   report.sum_bytes = 5000;
   report.peak_bytes = 2560;
@@ -41,6 +42,7 @@ PlanReport small_report() {
 
 TEST(PlanReport, JsonHoldsEverything) {
   const nlohmann::ordered_json json = to_json(small_report());
+  EXPECT_EQ(json["inputs"], (std::vector<std::string>{"x float32[1, 16]", "y int64[3]"}));
   EXPECT_EQ(json["planned"]["total"], 4000);
   EXPECT_EQ(json["planned"]["host"], 76);
   EXPECT_EQ(json["peak_bytes"], 2560);
@@ -63,6 +65,7 @@ TEST(PlanReport, JsonHoldsEverything) {
 
 TEST(PlanReport, TextNamesBoundsHoldersAndNotices) {
   const std::string text = plan_text(small_report(), false);
+  EXPECT_THAT(text, HasSubstr(" on cpu\nfor x float32[1, 16], y int64[3]\n\n"));
   EXPECT_THAT(text, HasSubstr("total        3.9 KiB  4,000"));
   EXPECT_THAT(text, HasSubstr("resident constants are 50.0 % of it"));
   EXPECT_THAT(text, HasSubstr("51.2 % of the sum"));

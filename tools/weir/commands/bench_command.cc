@@ -186,7 +186,9 @@ Result<void> bench(const BenchOptions& options, const Ref<Tracer>& trace) {
   table.add_row({"least, most", format_duration(percentiles.min) + ", " + format_duration(percentiles.max)});
   table.add_row({"throughput", fmt::format("{:.1f} a second", per_second)});
   table.add_row({"load", format_duration(json["load_ms"].get<double>())});
-  table.add_row({"import and compile", format_duration(milliseconds(engine.import_ns + engine.compile_ns))});
+  const int64_t compiling = engine.import_ns + engine.compile_ns;
+  table.add_row(
+      {"import and compile", compiling == 0 ? "done before" : format_duration(milliseconds(compiling))});
   table.add_row({"prepare", format_duration(json["prepare_ms"].get<double>())});
   table.add_row({"first inference", format_duration(json["first_inference_ms"].get<double>())});
   table.add_row({"memory planned", format_bytes(planned.total())});
@@ -195,7 +197,8 @@ Result<void> bench(const BenchOptions& options, const Ref<Tracer>& trace) {
       {"page faults a run", fmt::format("{:.3f}", json["page_faults_per_inference"].get<double>())});
   table.add_row({"CPU time a run", format_duration(json["cpu_seconds_per_inference"].get<double>() * 1e3)});
   table.add_row({"steps", fmt::format("{} ({} on reference)", program.steps.size(), reference_steps)});
-  print(fmt::format("{} on {}, {} runs\n", options.model, json["device"].get<std::string>(), times.size()) +
+  print(fmt::format("{} on {}, {} runs\nfor {}\n", options.model, json["device"].get<std::string>(),
+                    times.size(), fmt::join(describe_inputs(program), ", ")) +
         table.to_string());
   if (trace) {
     print(fmt::format("traced runs {:.3f} ms, untraced ones between them {:.3f} ms (medians)\n",

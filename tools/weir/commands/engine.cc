@@ -186,6 +186,19 @@ std::vector<int64_t> declared_shape(const Program& program, const ProgramPort& p
   return shape;
 }
 
+std::vector<std::string> describe_inputs(const Program& program) {
+  std::vector<std::string> inputs;
+  for (const ProgramPort& port : program.inputs) {
+    std::vector<std::string> extents;
+    for (int64_t extent : declared_shape(program, port)) {
+      extents.push_back(extent < 0 ? "?" : std::to_string(extent));
+    }
+    const ElementType type = program.tensors[static_cast<size_t>(port.tensor)].element_type;
+    inputs.push_back(fmt::format("{} {}[{}]", port.name, to_string(type), fmt::join(extents, ", ")));
+  }
+  return inputs;
+}
+
 Result<void> fill_inputs(Request& request, const Program& program) {
   for (size_t i = 0; i < program.inputs.size(); ++i) {
     WEIR_ASSIGN(const TensorView view, request.input(static_cast<int32_t>(i)));

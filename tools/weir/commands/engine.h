@@ -53,6 +53,8 @@ std::string describe(const Device& device, const RunnerOptions& runner);
 
 // The element types and shapes that the program takes, −1 where a dimension is open.
 std::vector<int64_t> declared_shape(const Program& program, const ProgramPort& port);
+// "x float32[1, 16]" of each input, '?' where a dimension is open.
+std::vector<std::string> describe_inputs(const Program& program);
 
 // Random numbers, the same each time.
 Result<void> fill_inputs(Request& request, const Program& program);

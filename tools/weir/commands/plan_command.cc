@@ -43,6 +43,7 @@ PlanReport make_report(const Session& session, const Ledger& ledger, const Progr
   PlanReport report;
   report.model = options.model;
   report.device = describe(session.device(), options.runner);
+  report.inputs = describe_inputs(session.program());
   report.ledger = {ledger.constants, ledger.activations, ledger.workspace, ledger.scratch,
                    ledger.io,        ledger.state,       ledger.host,      ledger.total()};
   report.sum_bytes = program.sum_bytes;

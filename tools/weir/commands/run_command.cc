@@ -116,8 +116,10 @@ class Runner {
     }
     if (std::ranges::find(type.shape, -1) != type.shape.end()) {
       return fail(StatusCode::kInvalidArgument,
-                  "Input '{}' ({}) has open dimensions, so random numbers need --shape {}=… or --dim.",
-                  port.name, describe_type(type), port.name);
+                  "Input '{}' ({}) has open dimensions, so random numbers need --shape {}=… or --dim, which "
+                  "a compiled "
+                  "program takes no more: give it --input {}=FILE.",
+                  port.name, describe_type(type), port.name, port.name);
     }
     return random_array(type.type, type.shape, *options_.random + position);
   }
