@@ -206,6 +206,11 @@ const Known* Lowering::known(ImportedValue& value) {
 
 Result<ValueId> Lowering::materialise(ImportedValue& value) {
   if (value.id == kNoValue) {
+    if (!has_possible_size(value.type)) {  // as an Expand to a negative extent makes it
+      return fail(StatusCode::kInvalidArgument,
+                  "Value '{}' has type ({}), and no tensor has a negative extent.", value.name,
+                  value.type.to_string());
+    }
     if (value.constant) {
       value.id = graph_.add_constant(value.name, value.type, *value.constant);
       graph_.value(value.id).swappable = value.swappable;
