@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The checks that need the numbers of a shape.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdlib>
@@ -151,6 +152,24 @@ std::string named_values(const Program& program, std::span<const int64_t> symbol
   return text;
 }
 
+// Whether elements lie one after another in row-major order; axes of extent 1 do not count. Views are
+// verified, so nothing overflows.
+bool is_dense(const ProgramTensor& tensor, std::span<const int64_t> dims) {
+  const auto is_empty = [&](int32_t position) { return dims[static_cast<size_t>(position)] == 0; };
+  if (std::ranges::any_of(tensor.shape, is_empty)) {
+    return true;
+  }
+  int64_t expected = 1;
+  for (size_t axis = tensor.shape.size(); axis-- > 0;) {
+    const int64_t extent = dims[static_cast<size_t>(tensor.shape[axis])];
+    if (extent != 1 && dims[static_cast<size_t>(tensor.strides[axis])] != expected) {
+      return false;
+    }
+    expected *= extent;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<void> internal::verify_view(const Program& program, const ProgramTensor& tensor,
@@ -185,6 +204,15 @@ Result<void> internal::verify_views(const Program& program, std::span<const int6
 Result<void> verify_shape(const Program& program, std::span<const int64_t> dims) {
   WEIR_TRY(internal::verify_views(program, dims));
   WEIR_TRY(internal::verify_state_shapes(program, dims));
+  for (const auto* ports : {&program.inputs, &program.outputs}) {
+    for (const ProgramPort& port : *ports) {
+      const ProgramTensor& tensor = program.tensors[static_cast<size_t>(port.tensor)];
+      if (!is_dense(tensor, dims)) {
+        return refuse("Tensor ({}) '{}' is an input or output, and its strides are not row-major.",
+                      port.tensor, tensor.name);
+      }
+    }
+  }
   for (const auto* steps : {&program.prepare_steps, &program.steps}) {
     for (size_t i = 0; i < steps->size(); ++i) {
       const Step& step = (*steps)[i];

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <set>
 
 #include "shape/dim_arithmetic.h"
@@ -148,8 +149,8 @@ bool cancel_one_quotient(Polynomial& polynomial) {
       Polynomial divisor_storage;
       const Polynomial& divisor = DimBuilder::view(atom.operands[1], divisor_storage);
       int64_t cut = divisor.leading() > 0 && divisor.is_product() ? term.coefficient / divisor.leading() : 0;
-      if (cut == 0) {
-        continue;
+      if (cut == 0 || cut * divisor.leading() == std::numeric_limits<int64_t>::min()) {
+        continue;  // nothing to take away, or no number to take it away with
       }
       Monomial others = term.atoms;
       others.erase(others.begin() + static_cast<ptrdiff_t>(j));

@@ -317,6 +317,9 @@ class Mutator {
     const FieldDescriptor* field = place.field;
     Message* message = place.message;
     const int size = reflection.FieldSize(*message, field);
+    if (size == 0) {
+      return;
+    }
     const int at = static_cast<int>(below(static_cast<size_t>(size)));
     const uint32_t kind = below(5);
     if (kind == 0) {

@@ -268,7 +268,9 @@ Scalar interpret(const TileConstants& program, const Scalar* inputs) {
   };
   for (int i = 0; i < program.instructions; ++i) {
     const TileInstruction& instruction = program.list[i];
-    const auto operand = [&](int k) { return values[instruction.operands[k]]; };
+    // What the operation does not read may name anything.
+    const int operands = arity(instruction.op);
+    const auto operand = [&](int k) { return k < operands ? values[instruction.operands[k]] : Scalar{}; };
     Scalar& result = values[program.inputs + i];
     result = {};
     if (is_comparison(instruction.op)) {
