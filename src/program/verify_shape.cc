@@ -152,25 +152,23 @@ std::string named_values(const Program& program, std::span<const int64_t> symbol
   return text;
 }
 
-// Whether elements lie one after another in row-major order; axes of extent 1 do not count. Views are
-// verified, so nothing overflows.
-bool is_dense(const ProgramTensor& tensor, std::span<const int64_t> dims) {
-  const auto is_empty = [&](int32_t position) { return dims[static_cast<size_t>(position)] == 0; };
-  if (std::ranges::any_of(tensor.shape, is_empty)) {
+}  // namespace
+
+bool internal::is_row_major(const ProgramTensor& tensor, std::span<const int64_t> dims) {
+  const auto value = [&](int32_t position) { return dims[static_cast<size_t>(position)]; };
+  if (std::ranges::any_of(tensor.shape, [&](int32_t extent) { return value(extent) == 0; })) {
     return true;
   }
   int64_t expected = 1;
   for (size_t axis = tensor.shape.size(); axis-- > 0;) {
-    const int64_t extent = dims[static_cast<size_t>(tensor.shape[axis])];
-    if (extent != 1 && dims[static_cast<size_t>(tensor.strides[axis])] != expected) {
+    const int64_t extent = value(tensor.shape[axis]);
+    if (extent != 1 && value(tensor.strides[axis]) != expected) {
       return false;
     }
-    expected *= extent;
+    expected *= extent;  // verify_views found that the product fits
   }
   return true;
 }
-
-}  // namespace
 
 Result<void> internal::verify_view(const Program& program, const ProgramTensor& tensor,
                                    std::span<const int64_t> dims) {
@@ -207,7 +205,7 @@ Result<void> verify_shape(const Program& program, std::span<const int64_t> dims)
   for (const auto* ports : {&program.inputs, &program.outputs}) {
     for (const ProgramPort& port : *ports) {
       const ProgramTensor& tensor = program.tensors[static_cast<size_t>(port.tensor)];
-      if (!is_dense(tensor, dims)) {
+      if (!internal::is_row_major(tensor, dims)) {
         return refuse("Tensor ({}) '{}' is an input or output, and its strides are not row-major.",
                       port.tensor, tensor.name);
       }

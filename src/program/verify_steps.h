@@ -23,6 +23,10 @@ inline std::optional<int64_t> known_dim(const Program& program, std::span<const 
                                                  : std::nullopt;
 }
 
+// Whether elements lie one after another, the last axis fastest; axes of extent 1 do not count. The view is
+// verified.
+bool is_row_major(const ProgramTensor& tensor, std::span<const int64_t> dims);
+
 // Whether the view lies inside its storage; `dims` has a value for each dimension that the view names.
 Result<void> verify_view(const Program& program, const ProgramTensor& tensor, std::span<const int64_t> dims);
 

@@ -54,6 +54,8 @@ constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
 // Told to the static sample.
 std::vector<Lie> static_lies() {
   return {
+      {"Tensor.strides", [](Program& p) { p.tensors[kXTensor].strides[1] = add_number(p, 0); },
+       "Tensor (0) 'x' is an input or output, and its strides are not row-major."},
       {"Storage.kind", [](Program& p) { p.storages[kA].kind = static_cast<StorageKind>(255); },
        "Storage (3) has the unknown kind (255)."},
       {"Storage.kind", [](Program& p) { p.storages[kA].kind = StorageKind::kConstant; },
