@@ -9,6 +9,7 @@
 
 #include <cstring>
 
+#include "base/testing/results.h"
 #include "graph/infer.h"
 #include "hal/cpu/cpu_device.h"
 #include "runtime/session.h"
@@ -20,15 +21,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr ElementType kF32 = ElementType::kFloat32;
-
-template <typename T>
-T must(Result<T> result) {
-  EXPECT_TRUE(result.has_value()) << result.error().to_string();
-  return *std::move(result);
-}
-void must(Result<void> result) {
-  EXPECT_TRUE(result.has_value()) << result.error().to_string();
-}
 
 class GraphBuilder {
  public:

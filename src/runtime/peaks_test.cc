@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/testing/results.h"
 #include "hal/cpu/cpu_device.h"
 #include "program/testing/sample_programs.h"
 
@@ -13,12 +14,6 @@ namespace weir {
 namespace {
 
 using ::testing::DoubleEq;
-
-template <typename T>
-T must(Result<T> result) {
-  EXPECT_TRUE(result.has_value()) << result.error().to_string();
-  return *std::move(result);
-}
 
 // y = x·W, W[8, 3] packed in 256 bytes; z = y + y.
 Program product_and_sum() {

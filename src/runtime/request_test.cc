@@ -9,6 +9,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/testing/results.h"
 #include "hal/cpu/cpu_device.h"
 #include "program/testing/sample_programs.h"
 #include "runtime/session.h"
@@ -19,23 +20,6 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-#define EXPECT_FAILS(expression, expected_code, text)         \
-  do {                                                        \
-    const auto failed = (expression);                         \
-    ASSERT_FALSE(failed.has_value());                         \
-    EXPECT_EQ(failed.error().code(), expected_code);          \
-    EXPECT_THAT(failed.error().to_string(), HasSubstr(text)); \
-  } while (false)
-
-template <typename T>
-T must(Result<T> result) {
-  EXPECT_TRUE(result.has_value()) << result.error().to_string();
-  return *std::move(result);
-}
-void must(Result<void> result) {
-  EXPECT_TRUE(result.has_value()) << result.error().to_string();
-}
 
 // Inputs x[n, 4] and rows[2] (int64); outputs y = x + x and picked = x[rows].
 Program program() {

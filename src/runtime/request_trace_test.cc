@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "base/testing/results.h"
 #include "hal/cpu/cpu_device.h"
 #include "program/testing/sample_programs.h"
 #include "runtime/measure.h"
@@ -18,15 +19,6 @@ namespace weir {
 namespace {
 
 using ::testing::HasSubstr;
-
-template <typename T>
-T must(Result<T> result) {
-  EXPECT_TRUE(result.has_value()) << result.error().to_string();
-  return *std::move(result);
-}
-void must(Result<void> result) {
-  EXPECT_TRUE(result.has_value()) << result.error().to_string();
-}
 
 // y = x + x and z = y + y over n·4 elements.
 Program two_sums() {

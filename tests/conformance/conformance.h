@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/results.h"
 #include "hal/device.h"
 
 namespace weir::conformance {
@@ -56,16 +57,6 @@ class ConformanceTest : public ::testing::TestWithParam<Backend> {
 
   bool executes() const { return device_->info().executes; }
   bool host_calls() const { return executes() && device_->info().capabilities.host_calls; }
-
-  template <typename T>
-  T must(Result<T> result) {
-    EXPECT_TRUE(result) << result.error().to_string();
-    if (!result) {
-      std::abort();  // nothing after this line could be trusted
-    }
-    return *std::move(result);
-  }
-  void must(Result<void> result) { ASSERT_TRUE(result) << result.error().to_string(); }
 
   Ref<Buffer> buffer(int64_t elements, std::string_view label = "buffer",
                      StorageMode mode = StorageMode::kShared) {
@@ -114,13 +105,5 @@ class ConformanceTest : public ::testing::TestWithParam<Backend> {
   Ref<Library> library_;
   Ref<Queue> queue_;
 };
-
-#define EXPECT_FAILS(result, expected_code, text)                         \
-  do {                                                                    \
-    const auto& outcome = (result);                                       \
-    ASSERT_FALSE(outcome);                                                \
-    EXPECT_EQ(outcome.error().code(), expected_code);                     \
-    EXPECT_THAT(outcome.error().to_string(), ::testing::HasSubstr(text)); \
-  } while (false)
 
 }  // namespace weir::conformance

@@ -9,27 +9,11 @@
 #include <random>
 
 #include "api/model.h"
+#include "base/testing/results.h"
 #include "hal/cpu/cpu_device.h"
 
 namespace weir::promises {
 namespace {
-
-// The value of a result that a test cannot go on without.
-template <typename T>
-T must(Result<T> result) {
-  if (!result) {
-    ADD_FAILURE() << result.error().to_string();
-    std::abort();
-  }
-  return *std::move(result);
-}
-
-void must(Result<void> result) {
-  if (!result) {
-    ADD_FAILURE() << result.error().to_string();
-    std::abort();
-  }
-}
 
 Result<LoadedProgram> open(const PromiseModel& model, ModelOptions options) {
   options.use_cache = false;
