@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/infer.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -10,11 +12,6 @@
 
 namespace weir {
 namespace {
-
-std::string shape_text(const Dims& shape) {
-  return TensorType{ElementType::kFloat32, shape, {}}.to_string().substr(
-      to_string(ElementType::kFloat32).size());
-}
 
 Result<TensorType> infer_elementwise(const Inference& inference) {
   const TileProgram& program = inference.get<ElementwiseAttributes>().program;
@@ -50,8 +47,8 @@ Result<TensorType> infer_reduce(const Inference& inference) {
     }
   }
   if (next != attributes.axes.size()) {
-    return inference.wrong("has axes that are not sorted, or reach past the rank ({}) of its input.",
-                           x.rank());
+    return inference.wrong("has axes ({}), and takes ascending ones below the rank ({}) of its input.",
+                           fmt::join(attributes.axes, ", "), x.rank());
   }
   return y;
 }
@@ -70,8 +67,12 @@ Result<TensorType> infer_layer_normalization(const Inference& inference) {
     const std::array<Dims, 2> shapes = {normalised, shape};
     WEIR_ASSIGN(const Dims joined, broadcast(shapes, inference.context));
     if (joined.size() != normalised.size()) {
-      return inference.wrong("has operand ({}) of shape ({}), and it normalises over ({}).", operand,
+      return inference.wrong("has operand ({}) of shape {}, and it normalises over {}.", operand,
                              shape_text(shape), shape_text(normalised));
+    }
+    for (size_t i = 0; i < joined.size(); ++i) {
+      WEIR_TRY(inference.require_equal(joined[i], normalised[i],
+                                       "a scale and a bias that broadcast to what it normalises over"));
     }
   }
   return TensorType{x.element_type, x.shape, {}};
@@ -82,8 +83,8 @@ Result<TensorType> infer_pad(const Inference& inference) {
   const PadAttributes& attributes = inference.get<PadAttributes>();
   const TensorType& x = inference.input(0);
   if (attributes.begin.size() != x.shape.size() || attributes.end.size() != x.shape.size()) {
-    return inference.wrong("has ({}) and ({}) pads, and its input has rank ({}).", attributes.begin.size(),
-                           attributes.end.size(), x.rank());
+    return inference.wrong("has ({}) pads before and ({}) behind, and its input has rank ({}).",
+                           attributes.begin.size(), attributes.end.size(), x.rank());
   }
   TensorType y{x.element_type, {}, {}};
   for (size_t i = 0; i < x.shape.size(); ++i) {
@@ -100,7 +101,7 @@ Result<TensorType> infer_gather(const Inference& inference) {
   const TensorType& indices = inference.input(1);
   WEIR_TRY(inference.axis_in_range(axis, data.rank()));
   if (indices.element_type != ElementType::kInt64 && indices.element_type != ElementType::kInt32) {
-    return inference.wrong("has indices of type ({}), and it takes int32 or int64.", indices.to_string());
+    return inference.wrong("has indices of type ({}), and takes int32 or int64.", indices.to_string());
   }
   TensorType y{data.element_type, Dims(data.shape.begin(), data.shape.begin() + axis), {}};
   y.shape.insert(y.shape.end(), indices.shape.begin(), indices.shape.end());
@@ -253,54 +254,74 @@ Result<TensorType> infer_same(const Inference& inference) {
   return TensorType{inference.input(0).element_type, inference.input(0).shape, {}};
 }
 
-Result<TensorType> infer_one(const Inference& inference) {
+Result<std::vector<TensorType>> infer_custom(const Inference& inference) {
+  const CustomAttributes& attributes = inference.get<CustomAttributes>();
+  if (attributes.definition == nullptr) {
+    return inference.wrong("is of custom operator '{}', which is not registered.", attributes.full_name());
+  }
+  return attributes.definition->infer(attributes, inference.inputs, inference.context.node,
+                                      inference.context.constraints);
+}
+
+Result<std::vector<TensorType>> only(Result<TensorType> type) {
+  WEIR_TRY(type);
+  return std::vector<TensorType>{*std::move(type)};
+}
+
+Result<std::vector<TensorType>> infer_all(const Inference& inference) {
   switch (inference.op) {
     case Op::kElementwise:
-      return infer_elementwise(inference);
+      return only(infer_elementwise(inference));
     case Op::kConv:
-      return infer_conv(inference);
+      return only(infer_conv(inference));
     case Op::kConvTranspose:
-      return infer_conv_transpose(inference);
+      return only(infer_conv_transpose(inference));
     case Op::kMatMul:
-      return infer_matmul(inference);
+      return only(infer_matmul(inference));
     case Op::kMaxPool:
     case Op::kAveragePool:
-      return infer_pool(inference);
+      return only(infer_pool(inference));
     case Op::kReduce:
-      return infer_reduce(inference);
+      return only(infer_reduce(inference));
     case Op::kLayerNormalization:
-      return infer_layer_normalization(inference);
+      return only(infer_layer_normalization(inference));
     case Op::kResize:
-      return infer_resize(inference);
+      return only(infer_resize(inference));
     case Op::kPad:
-      return infer_pad(inference);
+      return only(infer_pad(inference));
     case Op::kGather:
-      return infer_gather(inference);
+      return only(infer_gather(inference));
     case Op::kReshape:
-      return infer_reshape(inference);
+      return only(infer_reshape(inference));
     case Op::kTranspose:
-      return infer_transpose(inference);
+      return only(infer_transpose(inference));
     case Op::kSlice:
-      return infer_slice(inference);
+      return only(infer_slice(inference));
     case Op::kConcat:
-      return infer_concat(inference);
+      return only(infer_concat(inference));
     case Op::kExpand:
-      return infer_expand(inference);
+      return only(infer_expand(inference));
     case Op::kSoftmax:
     case Op::kCopy:
-      return infer_same(inference);
+      return only(infer_same(inference));
     case Op::kFill:
     case Op::kRange:
     case Op::kDimTensor:
-      return infer_source(inference);
-    case Op::kLstm:
+      return only(infer_source(inference));
     case Op::kCustom:
+      return infer_custom(inference);
+    case Op::kLstm:
       break;
   }
-  return inference.wrong("has no rule of shape inference.");
+  return infer_lstm(inference);
 }
 
 }  // namespace
+
+std::string shape_text(const Dims& shape) {
+  return TensorType{ElementType::kFloat32, shape, {}}.to_string().substr(
+      to_string(ElementType::kFloat32).size());
+}
 
 Result<void> Inference::require_equal(const Dim& a, const Dim& b, std::string_view what) const {
   const std::optional<bool> equal_dims = proves_equal(a, b);
@@ -334,8 +355,10 @@ Result<void> Inference::require_at_least(const Dim& a, const Dim& b, std::string
 
 Result<void> Inference::operands(size_t least, int64_t most, size_t required) const {
   if (inputs.size() < least || (most >= 0 && inputs.size() > static_cast<size_t>(most))) {
-    return wrong("has ({}) operands, and takes from ({}) to ({}).", inputs.size(), least,
-                 most < 0 ? "any number" : std::to_string(most));
+    return wrong("has ({}) operands, and takes {}.", inputs.size(),
+                 most < 0                             ? fmt::format("({}) or more", least)
+                 : static_cast<size_t>(most) == least ? fmt::format("({})", least)
+                                                      : fmt::format("({}) to ({})", least, most));
   }
   for (size_t i = 0; i < required; ++i) {
     if (inputs[i] == nullptr) {
@@ -351,7 +374,7 @@ Result<void> Inference::check_program(const TileProgram& program) const {
   if (auto checked =
           TileProgram::from_parts({types.begin(), types.end()}, {instructions.begin(), instructions.end()});
       !checked) {
-    return wrong("has no valid program: {}", checked.error().message());
+    return wrong("has a program that is not valid: {}", checked.error().message());
   }
   return {};
 }
@@ -415,21 +438,10 @@ Result<std::vector<TensorType>> infer_types(Op op, const Attributes& attributes,
                                             std::span<const TensorType> wanted, InferContext& context) {
   const Inference inference{op, attributes, inputs, wanted, context};
   if (!is_valid(op) || attributes.index() != default_attributes(op).index()) {
-    return fail(StatusCode::kInvalidArgument, "Node '{}' has attributes that do not belong to its operator.",
-                context.node);
+    return fail(StatusCode::kInvalidArgument, "Node '{}' has attributes that operator ({}) does not take.",
+                context.node, is_valid(op) ? to_string(op) : std::to_string(static_cast<int>(op)));
   }
-  std::vector<TensorType> types;
-  if (op == Op::kLstm) {
-    WEIR_ASSIGN(types, infer_lstm(inference));
-  } else if (const auto* custom = std::get_if<CustomAttributes>(&attributes)) {
-    if (custom->definition == nullptr) {
-      return inference.wrong("has no registered operator.");
-    }
-    WEIR_ASSIGN(types, custom->definition->infer(*custom, inputs, context.node, context.constraints));
-  } else {
-    WEIR_ASSIGN(TensorType type, infer_one(inference));
-    types.push_back(std::move(type));
-  }
+  WEIR_ASSIGN(std::vector<TensorType> types, infer_all(inference));
   for (const TensorType& type : types) {
     if (type.rank() > kMaxRank) {
       return inference.wrong("gives a result of rank ({}), and ({}) is the most.", type.rank(), kMaxRank);

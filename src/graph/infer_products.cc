@@ -25,13 +25,14 @@ Result<void> check_windows(const Inference& inference, size_t axes, const std::v
                            const std::vector<int64_t>& dilations, const Dims& begin, const Dims& end) {
   if (strides.size() != axes || dilations.size() != axes || begin.size() != axes || end.size() != axes) {
     return inference.wrong(
-        "has ({}) strides, ({}) dilations, ({}) and ({}) pads, and its input has ({}) spatial axes.",
+        "has ({}) strides, ({}) dilations, ({}) pads before and ({}) behind, and its input has ({}) spatial "
+        "axes.",
         strides.size(), dilations.size(), begin.size(), end.size(), axes);
   }
   for (size_t i = 0; i < axes; ++i) {
     if (strides[i] < 1 || dilations[i] < 1 || strides[i] > INT32_MAX || dilations[i] > INT32_MAX) {
-      return inference.wrong("has stride ({}) and dilation ({}) on spatial axis ({}), and 1 is the least.",
-                             strides[i], dilations[i], i);
+      return inference.wrong("has stride ({}) and dilation ({}) on spatial axis ({}), and takes (1) to ({}).",
+                             strides[i], dilations[i], i, INT32_MAX);
     }
   }
   return {};
@@ -42,7 +43,7 @@ Result<void> check_bias(const Inference& inference, const Dim& channels) {
     return {};
   }
   if (inference.input(2).rank() != 1) {
-    return inference.wrong("has a bias of type ({}), and it takes one of rank 1.",
+    return inference.wrong("has a bias of type ({}), and takes one of rank 1.",
                            inference.input(2).to_string());
   }
   return inference.require_equal(inference.input(2).shape[0], channels, "a bias as long as its channels");
@@ -68,7 +69,7 @@ Result<void> check_conv_operands(const Inference& inference) {
         w.to_string());
   }
   if (attributes.group < 1) {
-    return inference.wrong("has a group ({}), and 1 is the least.", attributes.group);
+    return inference.wrong("has group ({}), and (1) is the least.", attributes.group);
   }
   return check_windows(inference, x.shape.size() - 2, attributes.strides, attributes.dilations,
                        attributes.pads_begin, attributes.pads_end);
@@ -83,8 +84,7 @@ Result<TensorType> after_epilogue(const Inference& inference, TensorType result)
   }
   WEIR_TRY(inference.check_program(epilogue));
   if (epilogue.input_count() == 0 || epilogue.input_types()[0] != result.element_type) {
-    return inference.wrong("has an epilogue that does not read its result of type ({}).",
-                           to_string(result.element_type));
+    return inference.wrong("has an epilogue that does not read its result of type ({}).", result.to_string());
   }
   for (int i = 1; i < epilogue.input_count(); ++i) {
     const size_t operand = static_cast<size_t>(kFixedOperands + i - 1);
@@ -99,8 +99,8 @@ Result<TensorType> after_epilogue(const Inference& inference, TensorType result)
     const std::array<Dims, 2> shapes = {result.shape, extra.shape};
     WEIR_ASSIGN(const Dims joined, broadcast(shapes, inference.context));
     if (joined.size() != result.shape.size()) {
-      return inference.wrong("has an epilogue input of type ({}), of more axes than its result.",
-                             extra.to_string());
+      return inference.wrong("has an epilogue input of type ({}), and its result ({}) has fewer axes.",
+                             extra.to_string(), result.to_string());
     }
     for (size_t axis = 0; axis < joined.size(); ++axis) {
       WEIR_TRY(inference.require_equal(joined[axis], result.shape[axis],
@@ -177,8 +177,8 @@ Result<TensorType> infer_pool(const Inference& inference) {
   TensorType y{x.element_type, {x.shape[0], x.shape[1]}, {}};
   for (size_t i = 0; i < axes; ++i) {
     if (attributes.kernel[i] < 1 || attributes.kernel[i] > INT32_MAX) {
-      return inference.wrong("has a kernel of ({}) on spatial axis ({}), and 1 is the least.",
-                             attributes.kernel[i], i);
+      return inference.wrong("has a kernel of ({}) on spatial axis ({}), and takes (1) to ({}).",
+                             attributes.kernel[i], i, INT32_MAX);
     }
     const Dim floor = window_count(x.shape[i + 2], attributes.kernel[i], attributes.strides[i],
                                    attributes.dilations[i], attributes.pads_begin[i], attributes.pads_end[i]);
@@ -222,7 +222,7 @@ Result<std::vector<TensorType>> infer_lstm(const Inference& inference) {
   const LstmAttributes& attributes = inference.get<LstmAttributes>();
   const int64_t hidden = attributes.hidden_size;
   if (hidden < 1 || hidden > INT32_MAX) {
-    return inference.wrong("has a hidden size ({}), and 1 is the least.", hidden);
+    return inference.wrong("has a hidden size ({}), and takes (1) to ({}).", hidden, INT32_MAX);
   }
   const int64_t directions = attributes.direction == LstmDirection::kBidirectional ? 2 : 1;
   const TensorType& x = inference.input(0);
@@ -238,21 +238,22 @@ Result<std::vector<TensorType>> infer_lstm(const Inference& inference) {
   };
   const std::array<Expected, 6> operands = {{{1, "weights", {directions, 4 * hidden, x.shape[2]}},
                                              {2, "recurrent weights", {directions, 4 * hidden, hidden}},
-                                             {3, "bias", {directions, 8 * hidden}},
+                                             {3, "a bias", {directions, 8 * hidden}},
                                              {4, "lengths", {batch}},
-                                             {5, "initial hidden state", {directions, batch, hidden}},
-                                             {6, "initial cell state", {directions, batch, hidden}}}};
+                                             {5, "an initial hidden state", {directions, batch, hidden}},
+                                             {6, "an initial cell state", {directions, batch, hidden}}}};
   for (const Expected& expected : operands) {
     if (!inference.has(expected.operand)) {
       continue;
     }
     const TensorType& type = inference.input(expected.operand);
     if (type.shape.size() != expected.shape.size()) {
-      return inference.wrong("has {} of type ({}), and they take rank ({}).", expected.name, type.to_string(),
-                             expected.shape.size());
+      return inference.wrong("takes {} of rank ({}), and has ({}).", expected.name, expected.shape.size(),
+                             type.to_string());
     }
+    const std::string what = fmt::format("{} of shape {}", expected.name, shape_text(expected.shape));
     for (size_t i = 0; i < expected.shape.size(); ++i) {
-      WEIR_TRY(inference.require_equal(type.shape[i], expected.shape[i], expected.name));
+      WEIR_TRY(inference.require_equal(type.shape[i], expected.shape[i], what));
     }
   }
   const Dims state = {directions, batch, hidden};

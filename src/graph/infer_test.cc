@@ -136,7 +136,7 @@ TEST_F(InferTest, Reduce) {
   EXPECT_EQ(infer(Op::kReduce, ReduceAttributes{ReduceKind::kMax, {0, 2}, false}, {f32({4, 5, 6})}),
             "float32[5]");
   EXPECT_THAT(infer(Op::kReduce, ReduceAttributes{ReduceKind::kMax, {3}, false}, {f32({4, 5, 6})}),
-              HasSubstr("reach past the rank (3)"));
+              HasSubstr("below the rank (3)"));
 }
 
 TEST_F(InferTest, MovesOfData) {
@@ -198,7 +198,7 @@ TEST_F(InferTest, NormalisationSoftmaxAndResize) {
 }
 
 TEST_F(InferTest, RefusesAttributesOfAnotherOperatorAndHighRanks) {
-  EXPECT_THAT(infer(Op::kSoftmax, NoAttributes{}, {f32({2})}), HasSubstr("do not belong"));
+  EXPECT_THAT(infer(Op::kSoftmax, NoAttributes{}, {f32({2})}), HasSubstr("operator (Softmax) does not take"));
   EXPECT_THAT(infer(Op::kReshape, NoAttributes{}, {f32({1})}, {f32(Dims(9, 1))}),
               HasSubstr("(8) is the most"));
 }

@@ -42,6 +42,9 @@ struct Inference {
   Result<const TensorType*> only_wanted() const;
 };
 
+// "[2, 16, n]", for messages.
+std::string shape_text(const Dims& shape);
+
 Result<TensorType> infer_conv(const Inference& inference);
 Result<TensorType> infer_conv_transpose(const Inference& inference);
 Result<TensorType> infer_pool(const Inference& inference);
