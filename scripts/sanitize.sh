@@ -13,7 +13,7 @@ if [[ $# -lt 1 || $# -gt 2 || ! $1 =~ ^(thread|address|undefined|address,undefin
   sed -n '4,9s/^# \?//p' "$0"
   exit 2
 fi
-threads='^(thread_pool|conformance|validation|resources|request|request_states|sessions|pressure|same_teams)_test$'
+threads='^(thread_pool|conformance|validation|resources|request|request_states|request_chains|completion_handlers|sessions|session_requests|pressure|same_teams)_test$'
 regex=${2:-$([[ $1 == thread ]] && echo "$threads" || echo .)}
 folder=build-${1//,/-}
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "api/model.h"
+#include "api_runtime/testing/statuses.h"
 #include "import/testing/model_builder.h"
 #include "weir/weir.hpp"
 
@@ -276,10 +277,8 @@ TEST_F(Constants, HalfGivenOnesAreRefused) {
     options.constants = constants;
     options.constant_count = count;
     weir_session* session = nullptr;
-    weir_status* status =
-        weir_session_open(runtime_.get(), device_.get(), path("model.onnx").c_str(), &options, &session);
-    const std::string text = weir_status_text(status);
-    weir_status_free(status);
+    const std::string text = weir::testing::text_of(
+        weir_session_open(runtime_.get(), device_.get(), path("model.onnx").c_str(), &options, &session));
     weir_session_release(session);
     return text;
   };

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 
+#include "api_runtime/testing/statuses.h"
 #include "import/testing/model_builder.h"
 #include "weir/weir.h"
 
@@ -16,17 +17,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-void must(weir_status* status) {
-  EXPECT_EQ(status, nullptr) << weir_status_text(status);
-  weir_status_free(status);
-}
-
-std::string refusal(weir_status* status) {
-  const std::string text = status == nullptr ? "" : weir_status_text(status);
-  weir_status_free(status);
-  return text;
-}
 
 TEST(Traces, ShowSessionsAndRequestsThatNameThem) {
   const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "weir_traces_test";
@@ -41,10 +31,10 @@ TEST(Traces, ShowSessionsAndRequestsThatNameThem) {
   std::ofstream(path, std::ios::binary) << model.bytes();
 
   weir_trace* trace = nullptr;
-  must(weir_trace_create(0, &trace));
+  ASSERT_OK(weir_trace_create(0, &trace));
   const auto written = [&] {
     const std::string file = (folder / "trace.json").string();
-    must(weir_trace_write(trace, file.c_str()));
+    EXPECT_OK(weir_trace_write(trace, file.c_str()));
     std::ostringstream text;
     text << std::ifstream(file).rdbuf();
     return text.str();
@@ -54,30 +44,30 @@ TEST(Traces, ShowSessionsAndRequestsThatNameThem) {
   weir_session* session = nullptr;
   weir_request* plain = nullptr;
   weir_request* traced = nullptr;
-  must(weir_runtime_create(nullptr, &runtime));
-  must(weir_device_create_cpu(runtime, nullptr, &device));
+  ASSERT_OK(weir_runtime_create(nullptr, &runtime));
+  ASSERT_OK(weir_device_create_cpu(runtime, nullptr, &device));
   weir_session_options options = WEIR_INIT(weir_session_options);
   const std::string cache = (folder / "cache").string();
   options.cache_folder = cache.c_str();
   options.trace = trace;
-  must(weir_session_open(runtime, device, path.c_str(), &options, &session));
+  ASSERT_OK(weir_session_open(runtime, device, path.c_str(), &options, &session));
   EXPECT_THAT(written(), HasSubstr("\"fold-constants\""));
   EXPECT_THAT(written(), HasSubstr("\"load session\""));
 
-  must(weir_request_create(session, nullptr, &plain));
-  must(weir_request_run(plain));
+  ASSERT_OK(weir_request_create(session, nullptr, &plain));
+  ASSERT_OK(weir_request_run(plain));
   EXPECT_THAT(written(), Not(HasSubstr("\"run\"")));
   weir_request_options request_options = WEIR_INIT(weir_request_options);
   request_options.trace = trace;
-  must(weir_request_create(session, &request_options, &traced));
-  must(weir_request_run(traced));
+  ASSERT_OK(weir_request_create(session, &request_options, &traced));
+  ASSERT_OK(weir_request_run(traced));
   EXPECT_THAT(written(), HasSubstr("\"name\":\"product\""));
   EXPECT_THAT(written(), HasSubstr("\"flops\":8,\"bytes_read\":"));
   EXPECT_GT(weir_trace_kept(trace), 10);
   EXPECT_EQ(weir_trace_dropped(trace), 0);
 
   weir_trace_release(trace);  // the request keeps it
-  must(weir_request_run(traced));
+  ASSERT_OK(weir_request_run(traced));
   weir_request_release(traced);
   weir_request_release(plain);
   weir_session_release(session);
@@ -87,14 +77,16 @@ TEST(Traces, ShowSessionsAndRequestsThatNameThem) {
 
 TEST(Traces, AreBounded) {
   weir_trace* trace = nullptr;
-  EXPECT_EQ(refusal(weir_trace_create(-1, &trace)),
-            "A trace is asked to keep (-1) events, and the allowed numbers are (0 to 67108864).");
+  EXPECT_STATUS(weir_trace_create(-1, &trace), WEIR_INVALID_ARGUMENT,
+                "A trace is asked to keep (-1) events, and the allowed numbers are (0 to 67108864).");
   EXPECT_EQ(trace, nullptr);
-  EXPECT_THAT(refusal(weir_trace_create(0, nullptr)), HasSubstr("null argument"));
-  must(weir_trace_create(2, &trace));
-  EXPECT_THAT(refusal(weir_trace_write(trace, "/no/such/folder/trace.json")),
-              HasSubstr("while writing a trace"));
-  EXPECT_THAT(refusal(weir_trace_write(trace, nullptr)), HasSubstr("null argument"));
+  EXPECT_STATUS(weir_trace_create(0, nullptr), WEIR_INVALID_ARGUMENT,
+                "Function 'weir_trace_create' was given a null argument where it needs an object.");
+  ASSERT_OK(weir_trace_create(2, &trace));
+  EXPECT_REFUSED(weir_trace_write(trace, "/no/such/folder/trace.json"), WEIR_NOT_FOUND,
+                 "while writing a trace");
+  EXPECT_STATUS(weir_trace_write(trace, nullptr), WEIR_INVALID_ARGUMENT,
+                "Function 'weir_trace_write' was given a null argument where it needs an object.");
   EXPECT_EQ(weir_trace_kept(trace), 0);
   weir_trace_release(weir_trace_retain(trace));
   weir_trace_release(trace);

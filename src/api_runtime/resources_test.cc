@@ -10,27 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "api_runtime/testing/statuses.h"
 #include "weir/weir.h"
 
 namespace {
 
 using ::testing::HasSubstr;
-
-// The code; the text goes to `text`.
-weir_code taken(weir_status* status, std::string* text = nullptr) {
-  const weir_code code = weir_status_code(status);
-  if (text != nullptr) {
-    *text = weir_status_text(status);
-  }
-  weir_status_free(status);
-  return code;
-}
-
-#define EXPECT_OK(expression)                             \
-  do {                                                    \
-    std::string what;                                     \
-    EXPECT_EQ(taken(expression, &what), WEIR_OK) << what; \
-  } while (false)
+using weir::testing::taken;
 
 void gather(const weir_invocation* call) {
   const auto* a = static_cast<const int32_t*>(call->bindings[0]);
