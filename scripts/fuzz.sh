@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Fuzzes the readers of files with libFuzzer under address and undefined sanitizers, each for some seconds, within
-# 512 MiB and 5 seconds an input. Starts from the seeds and the corpus in tests/fuzz/corpus; what it finds stays in
+# 512 MiB and 10 seconds an input. Starts from the seeds and the corpus in tests/fuzz/corpus; what it finds stays in
 # build-fuzz/corpus, an input that fails in build-fuzz/failures, with a log beside it.
 #
 #   scripts/fuzz.sh                    # every target, 60 seconds each
@@ -40,7 +40,7 @@ for name in "${targets[@]}"; do
   mkdir -p "$work" "$failures"
   echo "$name: $seconds seconds"
   # Every error that a sanitizer finds ends the run; leaks are looked for as well.
-  if ! UBSAN_OPTIONS=print_stacktrace=1 build-fuzz/tests/"${name}"_fuzzer -max_total_time="$seconds" -timeout=5 \
+  if ! UBSAN_OPTIONS=print_stacktrace=1 build-fuzz/tests/"${name}"_fuzzer -max_total_time="$seconds" -timeout=10 \
     -rss_limit_mb=512 -max_len=16384 -fork="$jobs" -artifact_prefix="$failures/" \
     "$work" build-fuzz/seeds/"$name" tests/fuzz/corpus/"$name" >"$failures/log" 2>&1; then
     echo "$name: an input failed; it lies in $failures, with the log"

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "base/checked.h"
 #include "compile/declare_states.h"
 #include "runtime/concrete.h"
+#include "shape/dim_size.h"
 
 namespace weir {
 namespace {
@@ -47,16 +49,18 @@ class Emitter {
       add_port(output_place(graph, static_cast<int32_t>(i)), graph.outputs()[i].name, lowered_.outputs[i]);
     }
     for (const Constraint& constraint : graph.constraints) {
-      program_.constraints.push_back(
-          {constraint.kind, table_.add(constraint.a), table_.add(constraint.b), constraint.what});
+      program_.constraints.push_back({constraint.kind, add_dim(constraint.a, "Condition", constraint.what),
+                                      add_dim(constraint.b, "Condition", constraint.what), constraint.what});
     }
     for (const Lowered::Notice& notice : lowered_.notices) {
-      program_.notices.push_back({notice.kind, notice.what, notice.reason, table_.add(notice.bytes)});
+      program_.notices.push_back(
+          {notice.kind, notice.what, notice.reason, add_dim(notice.bytes, "Value", notice.what)});
     }
     lay_out_constants();
     list_constants();
     program_.constant_bytes = constant_bytes_;
     program_.dims.assign(table_.entries().begin(), table_.entries().end());
+    WEIR_TRY(check_dims());
     const TraceSpan span(options_.trace, "place");
     WEIR_TRY(place(), "while placing the tensors of '{}'", program_.name);
     compiled_.program = std::move(program_);
@@ -74,6 +78,29 @@ class Emitter {
     return -1;
   }
 
+  // The position of a dimension of a value, a step, … by the name of it.
+  int32_t add_dim(const Dim& dim, std::string_view kind, std::string_view name) {
+    if (size_of(dim) > kMaxTableExpression && !too_large_) {
+      too_large_ = Status{
+          StatusCode::kResourceExhausted,
+          fmt::format("{} '{}' takes an expression of ({}) operations over dimensions, and ({}) is the "
+                      "most that a program holds.",
+                      kind, name, size_of(dim), kMaxTableExpression)};
+    }
+    return table_.add(dim);
+  }
+
+  // Whoever opens the program makes expressions of its dimensions again, within limits: what does not stay
+  // within them is no program.
+  Result<void> check_dims() const {
+    if (too_large_) {
+      return std::unexpected(*too_large_);
+    }
+    WEIR_TRY(to_dims(table_.entries(), compiled_.graph->symbols), "while checking the dimensions of '{}'",
+             program_.name);
+    return {};
+  }
+
   void add_port(const PortPlace& place, const std::string& name, int32_t view) {
     const int32_t tensor = add_tensor(view);
     if (place.kind == StorageKind::kInput) {
@@ -87,7 +114,7 @@ class Emitter {
     }
   }
 
-  int32_t add_storage(int32_t index) {
+  int32_t add_storage(int32_t index, std::string_view owner) {
     int32_t& known = storage_of_[static_cast<size_t>(index)];
     if (known >= 0) {
       return known;
@@ -95,7 +122,7 @@ class Emitter {
     const LoweredStorage& source = lowered_.storages[static_cast<size_t>(index)];
     Storage storage;
     storage.kind = source.kind;
-    storage.bytes = table_.add(source.bytes);
+    storage.bytes = add_dim(source.bytes, "Value", owner);
     storage.first_step = std::max(source.first_step, 0);
     storage.last_step = std::max(source.last_step, 0);
     storage.index = source.index;
@@ -204,11 +231,11 @@ class Emitter {
     tensor.name = view.name;
     tensor.element_type = view.type;
     for (size_t i = 0; i < view.shape.size(); ++i) {
-      tensor.shape.push_back(table_.add(view.shape[i]));
-      tensor.strides.push_back(table_.add(view.strides[i]));
+      tensor.shape.push_back(add_dim(view.shape[i], "Value", view.name));
+      tensor.strides.push_back(add_dim(view.strides[i], "Value", view.name));
     }
-    tensor.offset = table_.add(view.offset);
-    tensor.storage = packed ? -1 : add_storage(view.storage);
+    tensor.offset = add_dim(view.offset, "Value", view.name);
+    tensor.storage = packed ? -1 : add_storage(view.storage, view.name);
     known = static_cast<int32_t>(program_.tensors.size());
     program_.tensors.push_back(std::move(tensor));
     return known;
@@ -219,7 +246,8 @@ class Emitter {
     step.name = source.name;
     step.origin = source.origin;
     step.op = source.op;
-    step.attributes = write_attributes(source.attributes, [this](const Dim& dim) { return table_.add(dim); });
+    step.attributes = write_attributes(source.attributes,
+                                       [&](const Dim& dim) { return add_dim(dim, "Step", source.name); });
     for (size_t i = 0; i < source.inputs.size(); ++i) {
       const auto packed = std::ranges::find(source.packed, static_cast<int32_t>(i), &PackedOperand::input);
       const bool is_packed = packed != source.packed.end();
@@ -227,7 +255,7 @@ class Emitter {
           is_packed && lowered_.storages[static_cast<size_t>(packed->storage)].kind == StorageKind::kConstant;
       step.inputs.push_back(source.inputs[i] < 0 ? -1 : add_tensor(source.inputs[i], holds_packed));
       if (is_packed) {
-        step.packed.push_back({packed->input, add_storage(packed->storage)});
+        step.packed.push_back({packed->input, add_storage(packed->storage, source.name)});
         kernels_read_[static_cast<size_t>(packed->storage)] = true;
       } else if (source.inputs[i] >= 0) {
         kernels_read_[static_cast<size_t>(lowered_.views[static_cast<size_t>(source.inputs[i])].storage)] =
@@ -331,6 +359,7 @@ class Emitter {
   Compiled compiled_;
   Program program_;
   DimTable table_;
+  std::optional<Status> too_large_;  // of the first dimension that no program holds
   int64_t constant_bytes_ = 0;
   std::vector<int32_t> constants_;  // lowered storages, in the order of their first use
   std::vector<int32_t> storage_of_;

@@ -13,10 +13,15 @@ namespace {
 // Larger results are computed at run time. So is what follows once all results together pass the sum of this
 // and twice the bytes of the model's constants, so that a program file is never much larger than its model.
 constexpr int64_t kMaxFoldedBytes = int64_t{64} << 20;
-// Operations and bytes of all that is folded, and for each byte of the model's constants: folding takes
-// seconds at most. A few bytes of a model can ask for a product of matrices of any size.
+// The work of all that is folded, and for each byte of the model's constants: folding takes seconds at most.
+// A few bytes of a model can ask for a product of matrices of any size.
 constexpr double kMaxFoldedWork = 0x1p29;
-constexpr double kMaxFoldedWorkPerByte = 32;
+constexpr double kMaxFoldedWorkPerByte = 64;
+// What the reference kernels take, in moved bytes: for an element of a result, for a product or sum of the
+// operators that are sums of products, and for an operation of the others.
+constexpr double kElementWork = 16;
+constexpr double kProductWork = 4;
+constexpr double kOperationWork = 16;
 // Views of constants up to this size are folded too, since packing and kernels like plain constants better.
 constexpr int64_t kMaxCopiedViewBytes = 64 << 10;
 
@@ -87,7 +92,7 @@ bool can_fold(const Graph& graph, const Node& node) {
   return true;
 }
 
-// Arithmetic and bytes of the operator; nothing where its shapes do not fit. Sizes are numbers.
+// Arithmetic, elements and bytes of the operator; nothing where its shapes do not fit. Sizes are numbers.
 std::optional<double> steps_of(const Graph& graph, const Node& node) {
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
@@ -102,7 +107,14 @@ std::optional<double> steps_of(const Graph& graph, const Node& node) {
     return std::nullopt;
   }
   const Work work = work_of(op);
-  return static_cast<double>(work.flops) + static_cast<double>(work.bytes_read) +
+  double elements = 0;
+  for (const TensorSpec& output : outputs) {
+    elements += static_cast<double>(output.element_count());
+  }
+  const bool products =
+      node.op == Op::kMatMul || node.op == Op::kConv || node.op == Op::kConvTranspose || node.op == Op::kLstm;
+  const double operations = static_cast<double>(work.flops) * (products ? kProductWork : kOperationWork);
+  return operations + kElementWork * elements + static_cast<double>(work.bytes_read) +
          static_cast<double>(work.bytes_written);
 }
 

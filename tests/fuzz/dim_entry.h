@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "shape/dim.h"
+#include "shape/dim_size.h"
 #include "shape/dim_table.h"
 
 namespace weir::fuzz {
@@ -250,9 +251,25 @@ class Expressions {
                "The normal form has an error of its own");
       }
     }
-    const Result<std::vector<Dim>> again = to_dims(table.entries(), symbols_);
-    expect(again.has_value(), slot, 0, "The table is no expression");
+    check_table(slot, table, position);
     return any;
+  }
+
+  // The table's expressions are as many and have the same values, within the limits on what is read.
+  void check_table(const Slot& slot, const DimTable& table, int32_t position) const {
+    const Result<std::vector<Dim>> again = to_dims(table.entries(), symbols_);
+    if (!again) {
+      expect(
+          again.error().code() == StatusCode::kResourceExhausted && size_of(slot.dim) > kMaxTableExpression,
+          slot, 0, "The table is no expression");
+      return;
+    }
+    expect(again->size() == static_cast<size_t>(table.size()), slot, 0, "The table lacks expressions");
+    for (size_t i = 0; i < kAssignments; ++i) {
+      const Result<int64_t> before = slot.dim.evaluate(assignments_[i]);
+      const Result<int64_t> after = (*again)[static_cast<size_t>(position)].evaluate(assignments_[i]);
+      expect(!before || !after || *before == *after, slot, i, "The expression of the table differs");
+    }
   }
 
   std::span<const std::byte> bytes_;

@@ -34,19 +34,26 @@ ValidationDevice::ValidationDevice(Ref<Device> inner, DeviceInfo info)
 
 ValidationDevice::~ValidationDevice() = default;
 
+Result<void> ValidationDevice::refuse_large(std::string_view what, int64_t size, StorageMode mode,
+                                            MemoryCategory category, std::string_view label) {
+  const int64_t most = info().limits.buffer_bytes;
+  if (size < most / 2 || size > most) {
+    return {};
+  }
+  WEIR_TRY(memory().charge(category, allocation_bytes(size, mode), label));
+  return fail(StatusCode::kResourceExhausted, "{} '{}' of ({}) bytes is too large to be checked.", what,
+              label, size);
+}
+
 Result<Ref<Buffer>> ValidationDevice::create_buffer(const BufferDescriptor& descriptor) {
   const int64_t page = info().page_bytes;
-  const bool plain = descriptor.size >= 1 && descriptor.size < info().limits.buffer_bytes / 2 &&
+  const bool plain = descriptor.size >= 1 && descriptor.size <= info().limits.buffer_bytes &&
                      descriptor.alignment >= 0 && descriptor.alignment <= (int64_t{1} << 30) &&
                      (descriptor.alignment & (descriptor.alignment - 1)) == 0;
   if (!plain) {
-    // Wrong, and the device below says how; or too large to be worth a guard band.
-    auto refused = inner_->create_buffer(descriptor);
-    return refused
-               ? fail(StatusCode::kResourceExhausted, "Buffer '{}' of ({}) bytes is too large to be checked.",
-                      descriptor.label, descriptor.size)
-               : std::move(refused);
+    return inner_->create_buffer(descriptor);  // wrong, and the device below says how
   }
+  WEIR_TRY(refuse_large("Buffer", descriptor.size, descriptor.mode, descriptor.category, descriptor.label));
   WEIR_ASSIGN(MemoryCharge charge,
               memory().charge(descriptor.category, allocation_bytes(descriptor.size, descriptor.mode),
                               descriptor.label));
@@ -81,13 +88,10 @@ Result<Ref<Buffer>> ValidationDevice::import_buffer(const ImportDescriptor& desc
 }
 
 Result<Ref<Heap>> ValidationDevice::create_heap(const HeapDescriptor& descriptor) {
-  if (descriptor.size < 1 || descriptor.size >= info().limits.buffer_bytes / 2) {
-    auto refused = inner_->create_heap(descriptor);
-    return refused
-               ? fail(StatusCode::kResourceExhausted, "Heap '{}' of ({}) bytes is too large to be checked.",
-                      descriptor.label, descriptor.size)
-               : std::move(refused);
+  if (descriptor.size < 1 || descriptor.size > info().limits.buffer_bytes) {
+    return inner_->create_heap(descriptor);
   }
+  WEIR_TRY(refuse_large("Heap", descriptor.size, descriptor.mode, descriptor.category, descriptor.label));
   WEIR_ASSIGN(MemoryCharge charge,
               memory().charge(descriptor.category, allocation_bytes(descriptor.size, descriptor.mode),
                               descriptor.label));

@@ -38,6 +38,11 @@ class ValidationDevice final : public Device {
   Result<Ref<Fence>> create_fence(std::string_view label) override { return inner_->create_fence(label); }
 
  private:
+  // The error for what the device below would take and is too large for a guard band, by this account first:
+  // the device below, which has no limit, is not to allocate it.
+  Result<void> refuse_large(std::string_view what, int64_t size, StorageMode mode, MemoryCategory category,
+                            std::string_view label);
+
   Ref<Device> inner_;
 };
 

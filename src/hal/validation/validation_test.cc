@@ -294,6 +294,29 @@ TEST_P(Validation, ScratchAndOutputsHoldRubbishBeforeEachStep) {
   EXPECT_THAT(values, ElementsAre(-1, -1, -1, 0x01010101));
 }
 
+// Nothing of these sizes is allocated, whether the device has a limit or none.
+TEST_P(Validation, RefusesWhatIsTooLargeForAGuardBandWithoutAllocatingIt) {
+  const int64_t most = device_->info().limits.buffer_bytes;
+  const Ref<Device> small =
+      *create_cpu_device({.threads = 1,
+                          .memory_limit = 1 << 20,
+                          .toggles = {.simulate_discrete = GetParam(), .validation = true}});
+  for (const int64_t size : {most / 2, most}) {
+    EXPECT_THAT(small->create_buffer({.size = size, .label = "b"}).error().message(),
+                HasSubstr("has a memory limit of (1048576) bytes"));
+    EXPECT_THAT(small->create_heap({.size = size, .label = "h"}).error().message(),
+                HasSubstr("has a memory limit of (1048576) bytes"));
+    device_->memory().set_limit(MemoryAccount::kNoLimit);
+    EXPECT_EQ(device_->create_buffer({.size = size, .label = "b"}).error().message(),
+              fmt::format("Buffer 'b' of ({}) bytes is too large to be checked.", size));
+    EXPECT_EQ(device_->create_heap({.size = size, .label = "h"}).error().message(),
+              fmt::format("Heap 'h' of ({}) bytes is too large to be checked.", size));
+  }
+  EXPECT_THAT(device_->create_buffer({.size = most + 1, .label = "b"}).error().message(),
+              HasSubstr("has a size"));
+  EXPECT_THAT(device_->create_heap({.size = 0, .label = "h"}).error().message(), HasSubstr("has a size (0)"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Cpu, Validation, ::testing::Bool(),
                          [](const auto& far) { return far.param ? "discrete" : "plain"; });
 

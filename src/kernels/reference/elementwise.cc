@@ -62,8 +62,8 @@ void run(const CpuInvocation& invocation) {
   const auto& constants = invocation.constants_as<ElementwiseConstants>();
   const int inputs = constants.program.inputs;
   std::byte* const target = invocation.bindings[static_cast<size_t>(inputs)];
+  std::array<Scalar, kMaxTileInputs> values;
   for_each_output(invocation, constants.output, [&](const Index& index) {
-    std::array<Scalar, kMaxTileInputs> values;
     for (int i = 0; i < inputs; ++i) {
       const TensorSpec& spec = constants.inputs[i];
       values[i] = load(spec.type, invocation.bindings[static_cast<size_t>(i)],
