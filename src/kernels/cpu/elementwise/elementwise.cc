@@ -200,7 +200,7 @@ ElementwiseConstants make_constants(const ConcreteOp& op) {
   if (transposes) {
     // Squares, or long strips where there are few rows (an image's colours).
     columns = std::min(width, std::max<int64_t>(32, kTileElements / std::max<int64_t>(height, 1)));
-    rows = std::min(height, kTileElements / columns);
+    rows = std::min(height, kTileElements / std::max<int64_t>(columns, 1));
   } else if (width < kTileElements / 4) {
     rows = std::min(height, kTileElements / std::max<int64_t>(width, 1));
   } else if (width > kTileElements) {

@@ -320,5 +320,22 @@ TEST(Elementwise, SmallTensorsAreOneTile) {
   }
 }
 
+// A part of a wider whole, which a batch of none leaves without columns or without rows.
+TEST(Elementwise, TransposedPartsWithoutElements) {
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{4, 0}, {0, 4}, {3, 4, 0}}) {
+    TensorSpec x = make_spec(kF32, shape);
+    TensorSpec y = x;
+    int64_t x_stride = 1;
+    int64_t y_stride = 1;
+    for (int i = 0; i < x.rank; ++i) {
+      x.strides[i] = x_stride;
+      x_stride *= shape[i] + 5;
+      y.strides[x.rank - 1 - i] = y_stride;
+      y_stride *= shape[x.rank - 1 - i] + 5;
+    }
+    KernelCase(Op::kElementwise, attributes(single(ScalarOp::kNeg, {kF32}))).input(x).output(y).check();
+  }
+}
+
 }  // namespace
 }  // namespace weir
