@@ -307,7 +307,8 @@ Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
                                               .x_stride = x.strides[i],
                                               .y_stride = y.strides[i]};
     constants.pixels *= y.shape[i];
-    taps *= attributes.kernel[k];
+    // More than a tile reads counts as that many: their product may not fit in 64 bits.
+    taps = std::min(taps * std::min(attributes.kernel[k], kTileReads), kTileReads);
   }
   const int64_t channels = std::max<int64_t>(constants.channels, 1);
   constants.channels_per_tile = channels;
@@ -316,7 +317,8 @@ Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
     constants.channels_per_tile = std::min(channels, align_up(std::max<int64_t>(kTileReads / taps, 1), 64));
   }
   constants.channel_tiles = ceil_div(channels, constants.channels_per_tile);
-  constants.pixels_per_tile = std::max<int64_t>(1, kTileReads / (taps * constants.channels_per_tile));
+  constants.pixels_per_tile =
+      std::max<int64_t>(1, kTileReads / (taps * std::min(constants.channels_per_tile, kTileReads)));
   const int64_t tiles = constants.channels == 0
                             ? 0
                             : ceil_div(constants.pixels, constants.pixels_per_tile) * constants.channel_tiles;

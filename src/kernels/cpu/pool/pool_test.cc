@@ -82,5 +82,33 @@ TEST(Pool, NanStays) {
       .check();
 }
 
+// Windows whose taps no 64 bits count: only those over the input are visited.
+TEST(Pool, HugeWindows) {
+  constexpr int64_t kTaps = int64_t{1} << 22;
+  PoolAttributes attributes;
+  attributes.kernel = {kTaps, kTaps, kTaps};
+  attributes.strides = attributes.dilations = {1, 1, 1};
+  attributes.pads_begin = {kTaps - 1, kTaps - 1, kTaps - 1};
+  attributes.pads_end = {0, 0, 0};
+  const std::vector<TensorSpec> inputs = {make_spec(kF32, {1, 3, 2, 2, 2})};
+  const std::vector<TensorSpec> outputs = inputs;
+  const Attributes held = attributes;
+  std::vector<float> x(24);
+  std::iota(x.begin(), x.end(), 1.0f);
+  std::vector<float> y(24);
+  std::byte* bindings[] = {reinterpret_cast<std::byte*>(x.data()), reinterpret_cast<std::byte*>(y.data())};
+  for (const Implementation* implementation : implementations()) {
+    if (implementation->op != Op::kMaxPool || implementation->reference || implementation->isa > detect_isa())
+      continue;
+    alignas(64) std::array<std::byte, kMaxKernelConstants> constants;
+    CpuInvocation invocation;
+    invocation.bindings = bindings;
+    invocation.constants = constants.data();
+    invocation.tile_end = implementation->extent({Op::kMaxPool, &held, inputs, outputs}, constants).tiles;
+    implementation->kernel(invocation);
+    EXPECT_EQ(y, x) << implementation->name;  // every window ends at its own element, the greatest so far
+  }
+}
+
 }  // namespace
 }  // namespace weir
