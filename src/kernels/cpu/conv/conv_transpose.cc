@@ -174,7 +174,7 @@ GemmProblem phase_problem(const TransposeProblem& problem, int64_t phase) {
     const int64_t stride = problem.stride[i];
     // The phase's first pixel, and the input pixel that its first tap reads.
     const int64_t first = ((place[i] - problem.pad[i]) % stride + stride) % stride;
-    const int64_t source = (first + problem.pad[i]) / stride;
+    const int64_t source = (first + problem.pad[i] - place[i]) / stride;  // exact, also below 0
     const int64_t count = first < problem.output[i] ? ceil_div(problem.output[i] - first, stride) : 0;
     const int64_t taps = phase_taps(problem.kernel[i], stride, place[i]);
     GemmAxis& axis = result.rows[1 + i];

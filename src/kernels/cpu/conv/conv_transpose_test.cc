@@ -120,5 +120,17 @@ TEST(ConvTranspose, OneDimension) {
   test.check({.relative = 1e-5, .absolute = 1e-4});
 }
 
+// What `output_shape` and SAME ask for beyond what the windows give.
+TEST(ConvTranspose, NegativePadsLengthen) {
+  for (const int64_t stride : {1, 2, 3}) {
+    for (const int64_t size : {1, 2, 3}) {
+      for (const std::array<int64_t, 4>& pads :
+           {std::array<int64_t, 4>{-1, 0, 0, -1}, {-2, -3, -1, 0}, {-4, -5, 1, 1}}) {
+        check({.height = 4, .width = 5, .kernel = {size, size}, .stride = {stride, stride}, .pads = pads});
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weir
