@@ -21,7 +21,8 @@ inline float resize_scale(const ResizeAttributes& attributes, size_t axis, int64
                                          : static_cast<float>(output) / static_cast<float>(input);
 }
 
-// The input coordinate of output position `x`; may lie outside the input.
+// The input coordinate of output position `x`. It may lie outside the input, and is infinite or no number
+// where the scale is next to nothing.
 inline float resize_coordinate(CoordinateMode mode, float scale, int64_t x, int64_t input, int64_t output) {
   const auto position = static_cast<float>(x);
   switch (mode) {
@@ -64,7 +65,9 @@ inline int64_t resize_nearest(NearestMode mode, float coordinate, int64_t input)
       rounded = std::ceil(coordinate);
       break;
   }
-  return std::clamp(static_cast<int64_t>(rounded), int64_t{0}, input - 1);
+  // Before it is an integer, which has no room for what is far outside; NaN counts as 0.
+  const float bounded = rounded > 0.0f ? std::min(rounded, static_cast<float>(input)) : 0.0f;
+  return std::min(static_cast<int64_t>(bounded), input - 1);
 }
 
 // The two neighbours of a coordinate and the weight of the second.
@@ -75,8 +78,9 @@ struct LinearTaps {
 };
 
 inline LinearTaps resize_linear(float coordinate, int64_t input) {
-  const float inside = std::clamp(coordinate, 0.0f, static_cast<float>(input - 1));
-  const auto low = static_cast<int64_t>(inside);
+  // NaN counts as 0, and the last position may be less than single precision rounds it to.
+  const float inside = coordinate > 0.0f ? std::min(coordinate, static_cast<float>(input - 1)) : 0.0f;
+  const int64_t low = std::min(static_cast<int64_t>(inside), input - 1);
   return {low, std::min(low + 1, input - 1), inside - static_cast<float>(low)};
 }
 

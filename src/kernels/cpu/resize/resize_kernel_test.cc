@@ -2,6 +2,7 @@
 //
 // Resize: every coordinate mode, up and down, any order of axes.
 #include "kernels/cpu/kernel_testing.h"
+#include "kernels/resize_coordinates.h"
 
 namespace weir {
 namespace {
@@ -73,6 +74,27 @@ TEST(Resize, LargeImages) {
   ResizeAttributes attributes;
   attributes.mode = ResizeMode::kLinear;
   check(attributes, {1, 3, 97, 103}, {1, 3, 224, 160});
+}
+
+// Single precision rounds extents above 2^24, and a scale may be so small that a coordinate is infinite or no
+// number: what is read lies inside all the same.
+TEST(Resize, CoordinatesStayInside) {
+  constexpr int64_t kExtent = (int64_t{1} << 24) + 4;
+  EXPECT_EQ(resize_linear(1e9f, kExtent).low, kExtent - 1);
+  EXPECT_EQ(resize_linear(1e9f, kExtent).high, kExtent - 1);
+  for (const float coordinate : {INFINITY, 1e30f}) {
+    EXPECT_EQ(resize_linear(coordinate, 7).low, 6);
+    for (const NearestMode mode : {NearestMode::kRoundPreferFloor, NearestMode::kRoundPreferCeil,
+                                   NearestMode::kFloor, NearestMode::kCeil}) {
+      EXPECT_EQ(resize_nearest(mode, coordinate, 7), 6);
+      EXPECT_EQ(resize_nearest(mode, -coordinate, 7), 0);
+    }
+  }
+  const LinearTaps taps = resize_linear(NAN, 7);
+  EXPECT_EQ(taps.low, 0);
+  EXPECT_EQ(taps.high, 1);
+  EXPECT_EQ(taps.fraction, 0);
+  EXPECT_EQ(resize_nearest(NearestMode::kFloor, NAN, 7), 0);
 }
 
 }  // namespace
