@@ -291,8 +291,8 @@ class KernelCase {
     }
     const Plan plan = implementation.plan != nullptr ? implementation.plan(op) : Plan{};
     const auto round = [](int64_t bytes) { return (bytes + 63) / 64 * 64; };
-    GuardedMemory workspace(round(plan.workspace_bytes));
-    GuardedMemory scratch(round(plan.scratch_bytes));
+    GuardedMemory workspace(round(plan.workspace_bytes), at_end);
+    GuardedMemory scratch(round(plan.scratch_bytes), at_end);
     if (plan.workspace_bytes > 0) bindings.push_back(workspace.data());
     alignas(64) std::array<std::byte, kMaxKernelConstants> constants;
     const Extent extent = implementation.extent(op, constants);

@@ -5,6 +5,7 @@
 // inaccessible page.
 #include <gtest/gtest.h>
 
+#include "kernels/cpu/conv/first.h"
 #include "kernels/cpu/kernel_testing.h"
 
 namespace weir {
@@ -324,6 +325,53 @@ TEST(Conv, Epilogues) {
     check(c);
     c.extras = {{0, 1, 0, 1}, {1, 1, 0, 0}};
     check(c);
+  }
+}
+
+TEST(Conv, NegativePadsCrop) {
+  for (const int64_t channels : {3, 20}) {
+    for (const int64_t group : {int64_t{1}, channels}) {
+      for (const int64_t stride : {1, 2, 4}) {
+        Case c{.batch = 2, .channels = channels, .height = 30, .width = 61, .outputs = 20};
+        c.outputs = group == 1 ? 20 : channels;
+        c.group = group;
+        c.stride = {stride, stride};
+        c.row_major_input = channels == 3 && group == 1;
+        for (const std::array<int64_t, 4>& pads :
+             {std::array<int64_t, 4>{-1, -3, 1, 2}, {2, 1, -2, -5}, {-6, -7, -3, -1}}) {
+          c.pads = pads;
+          check(c);
+        }
+      }
+    }
+  }
+}
+
+// A line of sound so long that places in the patch pass 32 bits: it is planned, not run.
+TEST(Conv, LongLinesOfFewChannels) {
+  const int64_t length = int64_t{1} << 31;
+  ConvAttributes attributes;
+  attributes.strides = {4};
+  attributes.dilations = {1};
+  attributes.pads_begin = attributes.pads_end = {0};
+  const std::vector<TensorSpec> inputs = {make_spec(ElementType::kFloat32, {1, 4, length}),
+                                          make_spec(ElementType::kFloat32, {8, 4, 8}), absent_operand()};
+  const std::vector<TensorSpec> outputs = {
+      make_spec(ElementType::kFloat32, {1, 8, (length - 8) / 4 + 1}, {0, 2, 1})};
+  const Attributes held = attributes;
+  const Implementation* first = find_implementation("conv.first.sse4");
+  ASSERT_NE(first, nullptr);
+  alignas(64) std::array<std::byte, kMaxKernelConstants> constants;
+  const Extent extent = first->extent({Op::kConv, &held, inputs, outputs}, constants);
+  FirstProblem problem;
+  ASSERT_EQ(extent.constant_bytes, static_cast<int64_t>(sizeof(problem)));
+  std::memcpy(&problem, constants.data(), sizeof(problem));
+  ASSERT_EQ(problem.k, 32);
+  for (int64_t k = 0; k < problem.k; ++k) {
+    const int64_t channel = k % 4;
+    const int64_t column = k / 4;
+    EXPECT_EQ(problem.offsets[static_cast<size_t>(k)],
+              (channel * 4 + column % 4) * problem.patch_width + column / 4);
   }
 }
 

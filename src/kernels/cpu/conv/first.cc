@@ -20,7 +20,7 @@ namespace weir::HWY_NAMESPACE {
 
 struct FirstTile {
   const float* patch = nullptr;  // of the tile's first pixel
-  const int32_t* offsets = nullptr;
+  const int64_t* offsets = nullptr;
   int64_t k = 0;
   const float* b = nullptr;  // the first panel, or a part of it
   int64_t panel_stride = 0;
@@ -165,7 +165,7 @@ class FirstDriver {
     const int64_t step = problem_.x[1];
     // Places [first, last) of all phases lie inside.
     const int64_t pad = problem_.pad[1];
-    const int64_t first = HWY_MIN((pad + stride - 1) / stride, width);
+    const int64_t first = HWY_MIN(HWY_MAX((pad + stride - 1) / stride, int64_t{0}), width);
     const int64_t last = HWY_MAX(first, HWY_MIN((problem_.input[1] + pad) / stride, width));
     const auto one_by_one = [&](int64_t begin, int64_t end) {
       for (int64_t p = 0; p < stride; ++p) {
@@ -354,9 +354,9 @@ FirstProblem make_problem(const ConcreteOp& op) {
     for (int64_t i = 0; i < problem.kernel[1]; ++i) {
       const int64_t at = i * problem.dilation[1];
       for (int64_t c = 0; c < problem.channels; ++c) {
-        problem.offsets[static_cast<size_t>(problem.k++)] = static_cast<int32_t>(
+        problem.offsets[static_cast<size_t>(problem.k++)] =
             y * problem.dilation[0] * problem.patch_row() +
-            (c * problem.stride[1] + at % problem.stride[1]) * problem.patch_width + at / problem.stride[1]);
+            (c * problem.stride[1] + at % problem.stride[1]) * problem.patch_width + at / problem.stride[1];
       }
     }
   }

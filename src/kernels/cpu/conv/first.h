@@ -42,7 +42,7 @@ struct FirstProblem {
   int64_t patch_width = 0;
   int64_t patch_rows = 0;
   // Where each k (kernel row, kernel column, channel) of output pixel 0 lies in the patch.
-  std::array<int32_t, kFirstMaxK> offsets{};
+  std::array<int64_t, kFirstMaxK> offsets{};
 
   // Grid: images × row blocks.
   int64_t row_block = 1;
