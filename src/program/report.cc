@@ -112,7 +112,8 @@ class Reporter {
       if (storage.kind == StorageKind::kActivation) {
         activations.push_back(blocks.back());
       }
-      WEIR_ASSIGN(r_.sum_bytes, checked_add(r_.sum_bytes, bytes_[i]), "while adding up the arena's storages");
+      WEIR_ASSIGN(r_.sum_bytes, checked_add(r_.sum_bytes, align_up(bytes_[i], kStorageAlignment)),
+                  "while adding up the arena's storages");
     }
     r_.lower_bound_bytes = lower_bound(blocks);
     r_.totals.activation = lower_bound(activations);

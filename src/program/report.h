@@ -77,7 +77,9 @@ struct ProgramReport {
   std::vector<StateReport> states;
   std::vector<NoticeReport> notices;
   KindTotals totals;
-  int64_t sum_bytes = 0;             // of all storages of the arena, as if none shared memory
+  // Of all storages of the arena, as if none shared memory, each rounded up to kStorageAlignment as the arena
+  // has them: no peak is larger.
+  int64_t sum_bytes = 0;
   int64_t peak_bytes = 0;            // of the arena
   int64_t lower_bound_bytes = 0;     // no placement of this order of steps is smaller
   int64_t unfused_bound_bytes = -1;  // the same before fusion and in-place; −1 where it depends on the shape

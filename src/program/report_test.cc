@@ -40,7 +40,7 @@ TEST(Report, ListsAStaticProgram) {
   EXPECT_EQ(r->name, "sample");
   EXPECT_EQ(r->target, "x86-64");
   EXPECT_EQ(r->peak_bytes, 2432);
-  EXPECT_EQ(r->sum_bytes, 3 * 1152 + 100);
+  EXPECT_EQ(r->sum_bytes, 3 * 1152 + 128);  // each rounded up to 64 bytes
   EXPECT_EQ(r->lower_bound_bytes, 2304);
   EXPECT_EQ(r->unfused_bound_bytes, 3456);
   EXPECT_TRUE(r->workspaces_known);
@@ -116,7 +116,7 @@ TEST(Report, PlacesADynamicProgram) {
   EXPECT_TRUE(r->workspaces_known);
   EXPECT_EQ(r->peak_bytes, 128 + 1024);
   EXPECT_EQ(r->lower_bound_bytes, 128 + 1024);
-  EXPECT_EQ(r->sum_bytes, 96 + 1000);
+  EXPECT_EQ(r->sum_bytes, 128 + 1024);
   EXPECT_EQ(r->totals.activation, 128);
   EXPECT_EQ(r->totals.workspace, 1024);
   EXPECT_EQ(r->totals.input, 64 + 64);

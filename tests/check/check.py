@@ -110,7 +110,7 @@ class Check:
             self.expect(self.weir(*command).returncode == 0, f"{command} looks at the hashes unasked")
             result = self.weir(*command, "--verify-constants")
             self.expect(result.returncode == 1 and "the file is damaged" in result.stderr, f"{command}: {result.stderr}")
-        self.line(self.check("net.weir", "--dim", "n=1", code=1), "file", "fail", "cannot be chosen any more")
+        self.line(self.check("net.weir", "--dim", "n=1", code=1), "shapes", "fail", "no open dimension 'n'", "what the program takes")
 
     def cached(self):
         before = self.check("net.onnx")
@@ -168,6 +168,11 @@ class Check:
         fixed = self.check("open.onnx", "--dim", "n=8")
         self.line(fixed, "shapes", "ok", "all dimensions are numbers")
         self.expect("open_dimensions" not in fixed, "a static program has open dimensions")
+        self.make("compile", "open.onnx", "-o", "open.weir")
+        self.line(self.check("open.weir"), "shapes", "warn", "planned for 1", "to plan for other sizes, give them: --dim")
+        given = self.check("open.weir", "--dim", "n=8")
+        self.line(given, "shapes", "ok", "planned for x float32[8, 8, 40, 40], as given")
+        self.expect(given["memory"]["planned"]["io"] == ranged["memory"]["planned"]["io"], f"{given['memory']}")
 
     def costs(self):
         self.line(self.check("plain.weir"), "cost", "ok", "nothing is copied")

@@ -55,7 +55,8 @@ def main() -> int:
     bad_models.make(work)
     environment = os.environ | {"WEIR_CACHE": str(work / "cache")}
     weir = str(pathlib.Path(arguments.weir).resolve())
-    for model, options in (("words", []), ("relu", []), ("open_image", []), ("two_layers", [])):  # programs for the cases that take one
+    for model, options in (("words", []), ("relu", []), ("open_image", []), ("two_layers", []),
+                           ("two_inputs", [])):  # programs for the cases that take one
         subprocess.run([weir, "compile", f"{model}.onnx", "-o", f"{model}.weir", *options], cwd=work, env=environment,
                        stdout=subprocess.DEVNULL, check=True)
 

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/alignment.h"
 #include "tools/weir/commands/output.h"
 
 namespace weir::cli {
@@ -29,6 +31,16 @@ std::vector<int64_t> live_bytes(const PlanReport& report) {
 std::string percent(int64_t part, int64_t whole) {
   return whole > 0 ? fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole))
                    : "";
+}
+
+std::string blocks_text(const std::vector<const PlanReport::Tensor*>& blocks) {
+  Table table({kRight, kRight, kRight, kLeft, kLeft, kLeft});
+  for (const PlanReport::Tensor* block : blocks) {
+    table.add_row({format_bytes(block->bytes), format_count(block->bytes),
+                   fmt::format("at {}", format_count(block->offset)), std::string(to_string(block->kind)),
+                   fmt::format("steps {}–{}", block->first_step, block->last_step), block->name});
+  }
+  return table.to_string();
 }
 
 void add_bytes(Table& table, std::string label, int64_t bytes, std::string note = "") {
@@ -59,6 +71,26 @@ std::string_view to_string(PlanReport::Kind kind) {
   return "unknown";
 }
 
+nlohmann::ordered_json to_json(const PlanReport::Ledger& ledger) {
+  return {{"constants", ledger.constants},
+          {"activations", ledger.activations},
+          {"workspace", ledger.workspace},
+          {"scratch", ledger.scratch},
+          {"io", ledger.io},
+          {"state", ledger.state},
+          {"host", ledger.host},
+          {"total", ledger.total}};
+}
+
+nlohmann::ordered_json to_json(const std::vector<PlanReport::Notice>& notices) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const PlanReport::Notice& notice : notices) {
+    list.push_back(
+        {{"kind", notice.kind}, {"what", notice.what}, {"bytes", notice.bytes}, {"reason", notice.reason}});
+  }
+  return list;
+}
+
 nlohmann::ordered_json to_json(const PlanReport& report) {
   using nlohmann::ordered_json;
   ordered_json tensors = ordered_json::array();
@@ -84,11 +116,6 @@ nlohmann::ordered_json to_json(const PlanReport& report) {
                      {"writes", step.writes},
                      {"refused", std::move(refused)}});
   }
-  ordered_json notices = ordered_json::array();
-  for (const PlanReport::Notice& notice : report.notices) {
-    notices.push_back(
-        {{"kind", notice.kind}, {"what", notice.what}, {"bytes", notice.bytes}, {"reason", notice.reason}});
-  }
   ordered_json states = ordered_json::array();
   for (const PlanReport::State& state : report.states) {
     states.push_back({{"name", state.name},
@@ -97,53 +124,76 @@ nlohmann::ordered_json to_json(const PlanReport& report) {
                       {"before", state.before},
                       {"after", state.after}});
   }
-  const PlanReport::Ledger& ledger = report.ledger;
-  return {{"model", report.model},
-          {"device", report.device},
-          {"inputs", report.inputs},
-          {"planned",
-           {{"constants", ledger.constants},
-            {"activations", ledger.activations},
-            {"workspace", ledger.workspace},
-            {"scratch", ledger.scratch},
-            {"io", ledger.io},
-            {"state", ledger.state},
-            {"host", ledger.host},
-            {"total", ledger.total}}},
-          {"sum_bytes", report.sum_bytes},
-          {"peak_bytes", report.peak_bytes},
-          {"lower_bound_bytes", report.lower_bound_bytes},
-          {"unfused_bound_bytes", report.unfused_bound_bytes},
-          {"file_bytes", report.file_bytes},
-          {"tensors", std::move(tensors)},
-          {"steps", std::move(steps)},
-          {"states", std::move(states)},
-          {"notices", std::move(notices)}};
+  ordered_json json = {{"model", report.model},
+                       {"device", report.device},
+                       {"inputs", report.inputs},
+                       {"planned", to_json(report.ledger)}};
+  if (report.counted) {
+    json["counted"] = to_json(*report.counted);
+  }
+  json.update({{"sum_bytes", report.sum_bytes},
+               {"peak_bytes", report.peak_bytes},
+               {"lower_bound_bytes", report.lower_bound_bytes},
+               {"unfused_bound_bytes", report.unfused_bound_bytes},
+               {"file_bytes", report.file_bytes},
+               {"tensors", std::move(tensors)},
+               {"steps", std::move(steps)},
+               {"states", std::move(states)},
+               {"notices", to_json(report.notices)}});
+  return json;
 }
 
-std::string plan_text(const PlanReport& report, bool with_steps) {
+std::string ledger_text(const PlanReport::Ledger& ledger, const PlanReport::Ledger* counted) {
+  Table table(counted != nullptr ? std::vector{kLeft, kRight, kRight, kRight, kLeft}
+                                 : std::vector{kLeft, kRight, kRight, kLeft});
+  const auto add = [&](const char* label, int64_t PlanReport::Ledger::* line, const char* note) {
+    std::vector<std::string> cells = {label, format_bytes(ledger.*line), format_count(ledger.*line)};
+    if (counted != nullptr) {
+      cells.push_back(format_count(counted->*line));
+    }
+    cells.emplace_back(note);
+    table.add_row(std::move(cells));
+  };
+  using Ledger = PlanReport::Ledger;
+  if (counted != nullptr) {
+    table.add_row({"", "", "planned", "counted", ""});
+  }
+  add("constants", &Ledger::constants, "weights, and what is computed from shapes alone");
+  add("activations", &Ledger::activations, "peak of what flows between steps");
+  add("workspace", &Ledger::workspace, "what steps need for themselves beyond that");
+  add("scratch", &Ledger::scratch, "a block a thread");
+  add("io", &Ledger::io, "inputs and outputs");
+  add("state", &Ledger::state, "kept from run to run");
+  add("host", &Ledger::host, "structures");
+  table.add_rule();
+  add("total", &Ledger::total, "");
+  return table.to_string();
+}
+
+std::string notices_text(const std::vector<PlanReport::Notice>& notices) {
+  std::string text = fmt::format("\n{} notice{}\n", notices.empty() ? "No" : std::to_string(notices.size()),
+                                 notices.size() == 1 ? "" : "s");
+  Table table({kLeft, kLeft, kRight, kLeft});
+  for (const PlanReport::Notice& notice : notices) {
+    table.add_row(
+        {notice.kind, notice.what, notice.bytes < 0 ? "" : format_bytes(notice.bytes), notice.reason});
+  }
+  return text + table.to_string();
+}
+
+std::string plan_text(const PlanReport& report, bool with_blocks) {
   std::string text = fmt::format("Memory of '{}' on {}\n", report.model, report.device);
   if (!report.inputs.empty()) {
     text += fmt::format("for {}\n", fmt::join(report.inputs, ", "));
   }
   text += "\n";
-  Table ledger({kLeft, kRight, kRight, kLeft});
-  const PlanReport::Ledger& lines = report.ledger;
-  add_bytes(ledger, "constants", lines.constants, "weights, and what is computed from shapes alone");
-  add_bytes(ledger, "activations", lines.activations, "peak of what flows between steps");
-  add_bytes(ledger, "workspace", lines.workspace, "what steps need for themselves beyond that");
-  add_bytes(ledger, "scratch", lines.scratch, "a block a thread");
-  add_bytes(ledger, "io", lines.io, "inputs and outputs");
-  add_bytes(ledger, "state", lines.state, "kept from run to run");
-  add_bytes(ledger, "host", lines.host, "structures");
-  ledger.add_rule();
-  add_bytes(ledger, "total", lines.total);
-  text += ledger.to_string() + "\n";
+  text += ledger_text(report.ledger, report.counted ? &*report.counted : nullptr) + "\n";
 
   Table bounds({kLeft, kRight, kRight, kLeft});
   add_bytes(bounds, "program file", report.file_bytes,
-            "resident constants are " + percent(lines.constants, report.file_bytes) + " of it");
-  add_bytes(bounds, "sum of all tensors", report.sum_bytes);
+            "resident constants are " + percent(report.ledger.constants, report.file_bytes) + " of it");
+  add_bytes(bounds, "sum of all tensors", report.sum_bytes,
+            fmt::format("each in memory of its own, rounded up to {} bytes", kStorageAlignment));
   if (report.unfused_bound_bytes >= 0) add_bytes(bounds, "bound without fusion", report.unfused_bound_bytes);
   add_bytes(bounds, "peak as placed", report.peak_bytes,
             percent(report.peak_bytes, report.sum_bytes) + " of the sum");
@@ -176,35 +226,22 @@ std::string plan_text(const PlanReport& report, bool with_steps) {
     std::ranges::stable_sort(holders, std::ranges::greater(), &PlanReport::Tensor::bytes);
     text += fmt::format("\nMost is live at step {} of {}, '{}':\n", fullest, report.steps.size(),
                         report.steps[static_cast<size_t>(fullest)].name);
-    Table table({kRight, kLeft, kLeft, kLeft});
-    for (size_t i = 0; i < std::min<size_t>(holders.size(), 10); ++i) {
-      table.add_row({format_bytes(holders[i]->bytes), std::string(to_string(holders[i]->kind)),
-                     fmt::format("steps {}–{}", holders[i]->first_step, holders[i]->last_step),
-                     holders[i]->name});
-    }
-    text += table.to_string();
+    holders.resize(std::min<size_t>(holders.size(), 10));
+    text += blocks_text(holders);
   }
 
-  if (with_steps) {
-    text += "\n";
-    Table table({kRight, kLeft, kLeft, kLeft});
-    table.add_row({"step", "operator", "implementation", "name"});
-    table.add_rule();
-    for (size_t i = 0; i < report.steps.size(); ++i) {
-      const PlanReport::Step& step = report.steps[i];
-      table.add_row({std::to_string(i), step.op, step.implementation, step.name});
+  if (with_blocks) {
+    std::vector<const PlanReport::Tensor*> blocks;
+    for (const PlanReport::Tensor& tensor : report.tensors) {
+      if (tensor.offset >= 0 && tensor.alias_of < 0) {
+        blocks.push_back(&tensor);
+      }
     }
-    text += table.to_string();
+    std::ranges::stable_sort(blocks, std::less(), &PlanReport::Tensor::first_step);
+    text += fmt::format("\nAll {} blocks of the arena, as the steps need them:\n", blocks.size()) +
+            blocks_text(blocks);
   }
-
-  text +=
-      fmt::format("\n{} notice{}\n", report.notices.empty() ? "No" : std::to_string(report.notices.size()),
-                  report.notices.size() == 1 ? "" : "s");
-  Table notices({kLeft, kLeft, kRight, kLeft});
-  for (const PlanReport::Notice& notice : report.notices) {
-    notices.add_row({notice.kind, notice.what, format_bytes(notice.bytes), notice.reason});
-  }
-  return text + notices.to_string();
+  return text + notices_text(report.notices);
 }
 
 }  // namespace weir::cli

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,7 +80,8 @@ struct PlanReport {
   std::string device;               // where: "cpu, avx512, 2 threads"
   std::vector<std::string> inputs;  // what it is planned for: "x float32[1, 16]"
   Ledger ledger;
-  int64_t sum_bytes = 0;            // of all tensors in the arena, each with memory of its own
+  std::optional<Ledger> counted;    // by a request that was prepared
+  int64_t sum_bytes = 0;            // of all blocks of the arena, each in memory of its own
   int64_t peak_bytes = 0;           // of the arena as placed
   int64_t lower_bound_bytes = 0;    // no placement for this order of steps is smaller
   int64_t unfused_bound_bytes = 0;  // the same for the graph before fusion and in-place; −1 unknown
@@ -93,9 +95,15 @@ struct PlanReport {
 std::string_view to_string(PlanReport::Kind kind);
 
 nlohmann::ordered_json to_json(const PlanReport& report);
+nlohmann::ordered_json to_json(const PlanReport::Ledger& ledger);
+nlohmann::ordered_json to_json(const std::vector<PlanReport::Notice>& notices);
 
-// For a terminal: ledger, bounds, the largest tensors where memory is fullest, notices. `with_steps`: a line
-// a step too.
-std::string plan_text(const PlanReport& report, bool with_steps);
+// For a terminal: ledger, bounds, the largest tensors where memory is fullest, notices. `with_blocks`: also
+// every block of the arena with its place.
+std::string plan_text(const PlanReport& report, bool with_blocks);
+
+// A line each, and the total; what was counted beside it where it is not null.
+std::string ledger_text(const PlanReport::Ledger& ledger, const PlanReport::Ledger* counted);
+std::string notices_text(const std::vector<PlanReport::Notice>& notices);
 
 }  // namespace weir::cli

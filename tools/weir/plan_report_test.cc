@@ -71,17 +71,41 @@ TEST(PlanReport, TextNamesBoundsHoldersAndNotices) {
   EXPECT_THAT(text, HasSubstr("51.2 % of the sum"));
   EXPECT_THAT(text, HasSubstr("missed by 25.0 %"));
   // At step 1 live: a (1024) and b (1536); c shares the bytes of a.
-  EXPECT_THAT(text, HasSubstr("Most is live at step 1 of 3, 'second':\n1.5 KiB  workspace   steps 1–2  b\n"
-                              "1.0 KiB  activation  steps 0–1  a\n"));
+  EXPECT_THAT(text, HasSubstr("Most is live at step 1 of 3, 'second':\n"
+                              "1.5 KiB  1,536  at 1,024  workspace   steps 1–2  b\n"
+                              "1.0 KiB  1,024      at 0  activation  steps 0–1  a\n"));
   EXPECT_THAT(
       text,
       HasSubstr("\nState, kept from run to run, two tensors each:\n512 B  hidden  fed from hidden_next\n"));
   EXPECT_THAT(text, HasSubstr("1 notice\ncost  copy  1.5 KiB  the strides differ\n"));
-  EXPECT_THAT(text, Not(HasSubstr("conv.direct.avx2")));
-  EXPECT_THAT(plan_text(small_report(), true), HasSubstr("conv.direct.avx2"));
+  EXPECT_THAT(text, HasSubstr("each in memory of its own, rounded up to 64 bytes"));
+  EXPECT_THAT(text, Not(HasSubstr("blocks of the arena")));
+  EXPECT_THAT(text, Not(HasSubstr("counted")));
   PlanReport reached = small_report();
   reached.peak_bytes = reached.lower_bound_bytes;
   EXPECT_THAT(plan_text(reached, false), HasSubstr("reached: no placement is smaller"));
+}
+
+TEST(PlanReport, EveryBlockWithItsPlace) {
+  EXPECT_THAT(plan_text(small_report(), true),
+              HasSubstr("All 2 blocks of the arena, as the steps need them:\n"
+                        "1.0 KiB  1,024      at 0  activation  steps 0–1  a\n"
+                        "1.5 KiB  1,536  at 1,024  workspace   steps 1–2  b\n"));
+}
+
+TEST(PlanReport, WhatWasCountedStandsBesideThePlan) {
+  PlanReport report = small_report();
+  report.counted = report.ledger;
+  report.counted->host = 80;
+  report.counted->total = 4004;
+  const std::string text = plan_text(report, false);
+  EXPECT_THAT(text, HasSubstr("planned  counted\n"));
+  EXPECT_THAT(text, HasSubstr("host            76 B       76       80  structures\n"));
+  EXPECT_THAT(text, HasSubstr("total        3.9 KiB    4,000    4,004\n"));
+  const nlohmann::ordered_json json = to_json(report);
+  EXPECT_EQ(json["planned"]["host"], 76);
+  EXPECT_EQ(json["counted"]["host"], 80);
+  EXPECT_FALSE(to_json(small_report()).contains("counted"));
 }
 
 TEST(PlanReport, TextOfNothing) {

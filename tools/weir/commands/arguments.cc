@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/weir/commands/arguments.h"
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -40,12 +37,6 @@ std::pair<std::string, std::string_view> split_name(std::string_view text) {
 
 bool is_extent(int64_t value) {
   return value >= 0 && value <= kDimMax;
-}
-
-std::string names_of(std::span<const NamedType> inputs) {
-  std::vector<std::string> names;
-  for (const NamedType& input : inputs) names.push_back(input.name);
-  return quoted_list(names);
 }
 
 }  // namespace
@@ -164,101 +155,6 @@ Result<std::vector<float>> parse_channel_values(std::string_view text) {
                 values.size());
   }
   return values;
-}
-
-Result<std::vector<std::vector<int64_t>>> resolve_shapes(std::span<const NamedType> inputs,
-                                                         std::span<const ShapeArgument> shapes,
-                                                         std::span<const DimArgument> dims) {
-  std::vector<const ShapeArgument*> given(inputs.size(), nullptr);
-  for (const ShapeArgument& shape : shapes) {
-    size_t index = 0;
-    if (!shape.input.empty()) {
-      index = static_cast<size_t>(std::ranges::find(inputs, shape.input, &NamedType::name) - inputs.begin());
-      if (index == inputs.size()) {
-        return fail(StatusCode::kNotFound, "The model has no input '{}' for --shape; its inputs are {}.",
-                    shape.input, names_of(inputs));
-      }
-    } else if (inputs.size() != 1) {
-      return fail(StatusCode::kInvalidArgument,
-                  "A --shape without a name is for models of one input, and this has ({}): {}.",
-                  inputs.size(), names_of(inputs));
-    }
-    if (given[index] != nullptr) {
-      return fail(StatusCode::kInvalidArgument, "Input '{}' has two shapes.", inputs[index].name);
-    }
-    given[index] = &shape;
-  }
-
-  // A named dimension has one value throughout; where it came from, for the error when two disagree.
-  std::map<std::string, std::pair<int64_t, std::string>> values;
-  std::vector<std::string> known;
-  for (const NamedType& input : inputs) {
-    for (const Dim& dim : input.type.shape) {
-      if (!dim.is_constant() && std::ranges::find(known, dim.to_string()) == known.end()) {
-        known.push_back(dim.to_string());
-      }
-    }
-  }
-  for (const DimArgument& dim : dims) {
-    if (std::ranges::find(known, dim.symbol) == known.end()) {
-      return fail(StatusCode::kNotFound, "The model has no dimension '{}' for --dim; its dimensions are {}.",
-                  dim.symbol, quoted_list(known));
-    }
-    if (dim.range.min != dim.range.max) {
-      return fail(StatusCode::kInvalidArgument,
-                  "Dimension '{}' needs one value here, and --dim gives a range ({}..{}).", dim.symbol,
-                  dim.range.min, dim.range.max);
-    }
-    if (!values.emplace(dim.symbol, std::pair(dim.range.min, std::string("--dim"))).second) {
-      return fail(StatusCode::kInvalidArgument, "Dimension '{}' has two values.", dim.symbol);
-    }
-  }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (given[i] == nullptr) continue;
-    const Dims& dimensions = inputs[i].type.shape;
-    const std::vector<int64_t>& shape = given[i]->shape;
-    if (shape.size() != dimensions.size()) {
-      return fail(StatusCode::kInvalidArgument, "Input '{}' is {}, and --shape gives it ({}) axes.",
-                  inputs[i].name, inputs[i].type.to_string(), shape.size());
-    }
-    for (size_t axis = 0; axis < shape.size(); ++axis) {
-      const Dim& dim = dimensions[axis];
-      const std::string source = "--shape of '" + inputs[i].name + "'";
-      const auto [entry, added] = dim.is_constant()
-                                      ? std::pair(values.end(), true)
-                                      : values.emplace(dim.to_string(), std::pair(shape[axis], source));
-      if (dim.is_constant() && dim.constant() != shape[axis]) {
-        return fail(StatusCode::kInvalidArgument,
-                    "Input '{}' has extent ({}) on axis ({}), and --shape gives ({}).", inputs[i].name,
-                    dim.constant(), axis, shape[axis]);
-      }
-      if (!added && entry->second.first != shape[axis]) {
-        return fail(StatusCode::kInvalidArgument, "Dimension '{}' is ({}) by {}, and ({}) by {}.",
-                    entry->first, entry->second.first, entry->second.second, shape[axis], source);
-      }
-    }
-  }
-
-  std::vector<std::vector<int64_t>> result(inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    for (const Dim& dim : inputs[i].type.shape) {
-      const auto entry = dim.is_constant() ? values.end() : values.find(dim.to_string());
-      if (!dim.is_constant() && entry == values.end()) {
-        return fail(StatusCode::kInvalidArgument,
-                    "Input '{}' is {}, and dimension '{}' has no value; give --dim {}=V, or --shape {}=….",
-                    inputs[i].name, inputs[i].type.to_string(), dim.to_string(), dim.to_string(),
-                    inputs[i].name);
-      }
-      const int64_t value = dim.is_constant() ? dim.constant() : entry->second.first;
-      const Range range = dim.range();
-      if (value < range.min || value > range.max) {
-        return fail(StatusCode::kOutOfRange, "Dimension '{}' of input '{}' is ({}), and ({}..{}) is allowed.",
-                    dim.to_string(), inputs[i].name, value, range.min, range.max);
-      }
-      result[i].push_back(value);
-    }
-  }
-  return result;
 }
 
 }  // namespace weir::cli

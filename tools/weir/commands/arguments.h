@@ -55,18 +55,6 @@ Result<InputArgument> parse_input(std::string_view text);
 // One number, or three for red, green and blue; each a decimal number or a fraction of two.
 Result<std::vector<float>> parse_channel_values(std::string_view text);
 
-// What a model calls an input. Dimensions are constants or named symbols.
-struct NamedType {
-  std::string name;
-  TensorType type;
-};
-
-// A concrete shape for each input: from its --shape, else from its constants and the --dim values. An
-// argument that names nothing in the model, contradicts it or is missing is an error.
-Result<std::vector<std::vector<int64_t>>> resolve_shapes(std::span<const NamedType> inputs,
-                                                         std::span<const ShapeArgument> shapes,
-                                                         std::span<const DimArgument> dims);
-
 // "'a', 'b' and 'c'"; "none" for an empty list.
 std::string quoted_list(std::span<const std::string> names);
 

@@ -83,54 +83,5 @@ TEST(ChannelValues, NumbersAndFractions) {
   EXPECT_THAT(message_of(parse_channel_values("")), HasSubstr("'' is neither"));
 }
 
-class ResolveShapes : public testing::Test {
- protected:
-  ResolveShapes() {
-    const Dim batch = symbols_.add("batch", {1, 64}, {SymbolSource::Kind::kDimension, 0, 0});
-    const Dim tokens = symbols_.add("tokens", {1, 512}, {SymbolSource::Kind::kDimension, 0, 1});
-    inputs_ = {{"ids", {ElementType::kInt64, {batch, tokens}, {}}},
-               {"mask", {ElementType::kInt64, {batch, tokens}, {}}},
-               {"table", {ElementType::kFloat32, {Dim(2), Dim(3)}, {}}}};
-  }
-  Result<std::vector<std::vector<int64_t>>> resolve(const std::vector<std::string>& shapes,
-                                                    const std::vector<std::string>& dims) {
-    std::vector<ShapeArgument> shape_arguments;
-    for (const std::string& text : shapes) shape_arguments.push_back(parse_shape(text).value());
-    std::vector<DimArgument> dim_arguments;
-    for (const std::string& text : dims) dim_arguments.push_back(parse_dim(text).value());
-    return resolve_shapes(inputs_, shape_arguments, dim_arguments);
-  }
-  SymbolTable symbols_;
-  std::vector<NamedType> inputs_;
-};
-
-TEST_F(ResolveShapes, FromDimsAndShapes) {
-  for (const auto& result : {resolve({}, {"batch=4", "tokens=7"}), resolve({"ids=4x7"}, {}),
-                             resolve({"mask=4x7", "table=2x3"}, {"batch=4"})}) {
-    ASSERT_TRUE(result.has_value()) << result.error().message();
-    EXPECT_THAT(*result, ElementsAre(ElementsAre(4, 7), ElementsAre(4, 7), ElementsAre(2, 3)));
-  }
-}
-
-TEST_F(ResolveShapes, ErrorsSayWhatTheModelHas) {
-  EXPECT_THAT(message_of(resolve({}, {"batch=4"})),
-              HasSubstr("dimension 'tokens' has no value; give --dim tokens=V"));
-  EXPECT_THAT(message_of(resolve({"x=1"}, {})),
-              HasSubstr("no input 'x' for --shape; its inputs are 'ids', 'mask' and"));
-  EXPECT_THAT(message_of(resolve({"1x2"}, {})), HasSubstr("models of one input, and this has (3)"));
-  EXPECT_THAT(message_of(resolve({"ids=1x2", "ids=1x2"}, {})), HasSubstr("'ids' has two shapes"));
-  EXPECT_THAT(message_of(resolve({"ids=1x2x3"}, {})), HasSubstr("--shape gives it (3) axes"));
-  EXPECT_THAT(message_of(resolve({"table=2x4"}, {})),
-              HasSubstr("extent (3) on axis (1), and --shape gives (4)"));
-  EXPECT_THAT(message_of(resolve({}, {"seq=3"})), HasSubstr("dimensions are 'batch' and 'tokens'"));
-  EXPECT_THAT(message_of(resolve({}, {"batch=1..4"})), HasSubstr("gives a range (1..4)"));
-  EXPECT_THAT(message_of(resolve({}, {"batch=1", "batch=1"})), HasSubstr("two values"));
-  EXPECT_THAT(message_of(resolve({"ids=2x5", "mask=3x5"}, {})),
-              HasSubstr("'batch' is (2) by --shape of 'ids', and (3) by --shape of 'mask'"));
-  EXPECT_THAT(message_of(resolve({"ids=2x5"}, {"batch=3"})),
-              HasSubstr("'batch' is (3) by --dim, and (2) by"));
-  EXPECT_THAT(message_of(resolve({"ids=65x5"}, {})), HasSubstr("is (65), and (1..64) is allowed"));
-}
-
 }  // namespace
 }  // namespace weir::cli

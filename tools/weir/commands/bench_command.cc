@@ -54,9 +54,11 @@ ordered_json to_json(const Ledger& ledger) {
 
 // Runs of a request of its own: what was measured before had no timestamps in it.
 // They take turns with runs that are not traced, so that what tracing costs can be told.
-Result<void> trace_runs(const Engine& engine, const Ref<Tracer>& trace, Request& plain, ordered_json& json) {
+Result<void> trace_runs(const Engine& engine, const RequestShape& shape, const Ref<Tracer>& trace,
+                        Request& plain, ordered_json& json) {
   constexpr int kRuns = 20;
   WEIR_ASSIGN(Ref<Request> traced, engine.session->create_request({.trace = trace}));
+  WEIR_TRY(traced->prepare(shape.shapes()));
   WEIR_TRY(fill_inputs(*traced, engine.session->program()));
   std::vector<double> traced_times;
   std::vector<double> plain_times;
@@ -83,12 +85,13 @@ Result<void> bench(const BenchOptions& options, const Ref<Tracer>& trace) {
   engine_options.batch_of_one = true;
   WEIR_ASSIGN(Engine engine, open_engine(engine_options));
   const Program& program = engine.session->program();
-  if (!program.is_static()) {
-    return fail(StatusCode::kInvalidArgument,
-                "Program '{}' is dynamic; compile the model with --shape or --dim.", options.model);
-  }
+  WEIR_ASSIGN(RequestShape shape, request_shape(program, engine.is_program, options.shapes));
+  shape.assume_batch_of_one();
+  WEIR_TRY(shape.symbols());  // all are known
+  const std::vector<std::vector<int64_t>> shapes = shape.shapes();
   const int64_t begin = steady_now_ns();
   WEIR_ASSIGN(Ref<Request> request, engine.session->create_request({}));
+  WEIR_TRY(request->prepare(shapes));
   const int64_t prepared = steady_now_ns();
   WEIR_TRY(fill_inputs(*request, program));
   const int64_t filled = steady_now_ns();
@@ -136,6 +139,7 @@ Result<void> bench(const BenchOptions& options, const Ref<Tracer>& trace) {
   ordered_json json;
   json["model"] = options.model;
   json["device"] = describe(*engine.device, options.runner);
+  json["inputs"] = shape.describe();
   json["isa"] = options.runner.isa.empty() ? std::string(to_string(detect_isa())) : options.runner.isa;
   json["threads"] = engine.session->participants();
   json["runs"] = times.size();
@@ -167,11 +171,11 @@ Result<void> bench(const BenchOptions& options, const Ref<Tracer>& trace) {
   std::optional<RunProfile> profile;
   if (options.profile) {
     WEIR_ASSIGN(const Isa isa, parse_isa(options.runner.isa));
-    WEIR_ASSIGN(profile, measure_profile(*engine.session, isa));
+    WEIR_ASSIGN(profile, measure_profile(*engine.session, isa, shapes));
     add_profile(*profile, json);
   }
   if (trace) {
-    WEIR_TRY(trace_runs(engine, trace, *request, json));
+    WEIR_TRY(trace_runs(engine, shape, trace, *request, json));
   }
   if (options.json) {
     print_json(json);
@@ -198,7 +202,7 @@ Result<void> bench(const BenchOptions& options, const Ref<Tracer>& trace) {
   table.add_row({"CPU time a run", format_duration(json["cpu_seconds_per_inference"].get<double>() * 1e3)});
   table.add_row({"steps", fmt::format("{} ({} on reference)", program.steps.size(), reference_steps)});
   print(fmt::format("{} on {}, {} runs\nfor {}\n", options.model, json["device"].get<std::string>(),
-                    times.size(), fmt::join(describe_inputs(program), ", ")) +
+                    times.size(), fmt::join(shape.describe(), ", ")) +
         table.to_string());
   if (trace) {
     print(fmt::format("traced runs {:.3f} ms, untraced ones between them {:.3f} ms (medians)\n",

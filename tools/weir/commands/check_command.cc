@@ -2,6 +2,8 @@
 //
 // `weir check`: opens the model as a session would, but on a device without a limit, so that everything that
 // is wrong is found at once and nothing but the standard output changes.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -39,8 +41,9 @@ class Checker {
     limit_ = usual->memory().limit();
     if (check_file() && check_session()) {
       check_kernels();
-      check_shapes();
-      check_memory();
+      if (check_shapes()) {
+        check_memory();
+      }
       check_costs();
     }
     return std::move(list_);
@@ -60,11 +63,7 @@ class Checker {
   }
 
   bool check_program() {
-    if (!options_.shapes.dims.empty() || !options_.shapes.shapes.empty()) {
-      list_.fail("file", "a program is compiled already, and its dimensions cannot be chosen any more",
-                 "leave --dim and --shape out, or check the model");
-      return false;
-    }
+    is_program_ = true;
     Result<LoadedProgram> loaded = read_program(options_.model);
     if (!loaded) {
       list_.fail("file", one_line(loaded.error()),
@@ -190,23 +189,33 @@ class Checker {
                         : fmt::format("nothing on this processor; one with {} is faster", to_string(best)));
   }
 
-  // Open dimensions are planned for at their most, where they have one.
-  void check_shapes() {
+  // Open dimensions are planned for as --dim and --shape say, else at their most, where they have one. False
+  // where those do not fit the program.
+  bool check_shapes() {
+    const Result<RequestShape> given = request_shape(program(), is_program_, options_.shapes);
+    if (!given) {
+      list_.fail("shapes", one_line(given.error()), "give --dim and --shape what the program takes");
+      return false;
+    }
     if (program().is_static()) {
       list_.ok("shapes", "all dimensions are numbers: memory is planned once and for all");
-      return;
+      return true;
+    }
+    if (given->is_complete()) {
+      symbols_ = *given->symbols();
+      list_.ok("shapes", fmt::format("planned for {}, as given", fmt::join(given->describe(), ", ")));
+      return true;
     }
     std::string open;
     ordered_json symbols = ordered_json::array();
-    for (const ProgramSymbol& symbol : program().symbols) {
+    for (size_t i = 0; i < program().symbols.size(); ++i) {
+      const ProgramSymbol& symbol = program().symbols[i];
       const bool bounded = symbol.range.max < kDimMax;
       const std::string& input = program().inputs[static_cast<size_t>(symbol.source.input)].name;
-      symbols_.push_back(bounded ? symbol.range.max : std::max<int64_t>(symbol.range.min, 1));
+      symbols_.push_back(
+          given->value(i).value_or(bounded ? symbol.range.max : std::max<int64_t>(symbol.range.min, 1)));
       open += fmt::format("{}'{}' of input '{}' ({}; planned for {})", open.empty() ? "" : ", ", symbol.name,
-                          input,
-                          bounded ? fmt::format("{} to {}", symbol.range.min, symbol.range.max)
-                                  : fmt::format("{} or more", symbol.range.min),
-                          symbols_.back());
+                          input, range_text(symbol.range), symbols_.back());
       symbols.push_back({{"name", symbol.name},
                          {"input", input},
                          {"min", symbol.range.min},
@@ -215,15 +224,19 @@ class Checker {
     }
     list_.detail("open_dimensions", std::move(symbols));
     list_.warn("shapes", "open dimensions: " + open,
-               "where the sizes are known, give them when compiling: --dim NAME=8 or NAME=1..8, --shape "
-               "INPUT=1x3x224x224");
+               is_program_
+                   ? "to plan for other sizes, give them: --dim NAME=8, --shape INPUT=1x3x224x224; those "
+                     "that never change are best given to `weir compile`"
+                   : "where the sizes are known, give them: --dim NAME=8 or NAME=1..8, --shape "
+                     "INPUT=1x3x224x224");
+    return true;
   }
 
   void check_memory() {
     const Result<Ledger> ledger = session_->planned(symbols_);
     if (!ledger) {
       list_.warn("memory", "not planned: " + one_line(ledger.error()),
-                 "give shapes that fit each other when compiling: --dim, --shape");
+                 "give shapes that fit each other: --dim, --shape");
       return;
     }
     struct Item {
@@ -316,6 +329,7 @@ class Checker {
   EngineOptions engine_;
   int64_t limit_ = 0;
   double open_seconds_ = 0;  // of a model: what compiling it takes, where it is not cached
+  bool is_program_ = false;
   LoadedProgram loaded_;
   Ref<Session> session_;
   std::vector<int64_t> symbols_;

@@ -140,7 +140,13 @@ Result<Engine> open_engine(const EngineOptions& options, Ref<Device> device) {
     const TraceSpan span(options.trace.get(), "open device");
     WEIR_ASSIGN(engine.device, open_device(options.runner));
   }
-  WEIR_ASSIGN(ModelOptions model_choice, model_options(options));
+  WEIR_ASSIGN(engine.is_program, is_program_file(options.model));
+  EngineOptions choice = options;
+  if (engine.is_program) {
+    choice.shapes.shapes.clear();  // for requests, not for the compiler
+    choice.shapes.dims.clear();
+  }
+  WEIR_ASSIGN(ModelOptions model_choice, model_options(choice));
   model_choice.trace = options.trace.get();
   WEIR_ASSIGN(Model model, open_model(options.model, model_choice));
   engine.compiled = model.compiled;
@@ -186,17 +192,34 @@ std::vector<int64_t> declared_shape(const Program& program, const ProgramPort& p
   return shape;
 }
 
-std::vector<std::string> describe_inputs(const Program& program) {
-  std::vector<std::string> inputs;
-  for (const ProgramPort& port : program.inputs) {
-    std::vector<std::string> extents;
-    for (int64_t extent : declared_shape(program, port)) {
-      extents.push_back(extent < 0 ? "?" : std::to_string(extent));
-    }
-    const ElementType type = program.tensors[static_cast<size_t>(port.tensor)].element_type;
-    inputs.push_back(fmt::format("{} {}[{}]", port.name, to_string(type), fmt::join(extents, ", ")));
+Result<std::vector<Dim>> readable_dims(const Program& program) {
+  SymbolTable symbols;
+  for (const ProgramSymbol& symbol : program.symbols) {
+    symbols.add(symbol.name, symbol.range, symbol.source);
   }
-  return inputs;
+  return to_dims(program.dims, symbols);
+}
+
+Result<RequestShape> request_shape(const Program& program, bool is_program, const ShapeOptions& options) {
+  WEIR_ASSIGN(const std::vector<Dim> dims, readable_dims(program));
+  std::vector<NamedType> inputs;
+  for (const ProgramPort& port : program.inputs) {
+    const ProgramTensor& tensor = program.tensors[static_cast<size_t>(port.tensor)];
+    NamedType& input = inputs.emplace_back(NamedType{port.name, {tensor.element_type, {}, {}}});
+    for (const int32_t position : tensor.shape) {
+      input.type.shape.push_back(dims[static_cast<size_t>(position)]);
+    }
+  }
+  SymbolTable symbols;
+  for (const ProgramSymbol& symbol : program.symbols) {
+    symbols.add(symbol.name, symbol.range, symbol.source);
+  }
+  RequestShape shape(std::move(inputs), symbols);
+  if (is_program) {
+    WEIR_TRY(shape.take_options(options.shapes, options.dims), "while choosing a shape for program '{}'",
+             program.name);
+  }
+  return shape;
 }
 
 Result<void> fill_inputs(Request& request, const Program& program) {

@@ -9,6 +9,7 @@
 #include "api/model.h"
 #include "runtime/session.h"
 #include "tools/weir/commands/options.h"
+#include "tools/weir/commands/request_shape.h"
 #include "tools/weir/io/npy.h"
 
 namespace weir::cli {
@@ -16,7 +17,8 @@ namespace weir::cli {
 struct Engine {
   Ref<Device> device;
   Ref<Session> session;
-  bool compiled = false;  // now, rather than found in the cache
+  bool is_program = false;  // the file that was opened
+  bool compiled = false;    // now, rather than found in the cache
   std::string cache_note;
   std::vector<ModelNotice> notices;  // of opening it
   int64_t import_ns = 0;
@@ -46,6 +48,8 @@ Result<Ref<Device>> open_device(const RunnerOptions& runner);
 // With the instruction set, constants and checks that the options ask for.
 Result<Ref<Session>> make_session(LoadedProgram program, Ref<Device> device, const RunnerOptions& runner,
                                   Tracer* trace = nullptr);
+// --shape and --dim are for the compiler where the file is a model; where it is a program they are left to
+// request_shape().
 Result<Engine> open_engine(const EngineOptions& options, Ref<Device> device = {});
 
 // "cpu, avx512, 2 threads".
@@ -53,8 +57,12 @@ std::string describe(const Device& device, const RunnerOptions& runner);
 
 // The element types and shapes that the program takes, −1 where a dimension is open.
 std::vector<int64_t> declared_shape(const Program& program, const ProgramPort& port);
-// "x float32[1, 16]" of each input, '?' where a dimension is open.
-std::vector<std::string> describe_inputs(const Program& program);
+
+// Every dimension of a program as people read it: a number, or an expression over the model's names.
+Result<std::vector<Dim>> readable_dims(const Program& program);
+// What is known of the shape of requests: the program's own numbers, and where the file that was opened is a
+// program (`is_program`) those of --shape and --dim.
+Result<RequestShape> request_shape(const Program& program, bool is_program, const ShapeOptions& options);
 
 // Random numbers, the same each time.
 Result<void> fill_inputs(Request& request, const Program& program);

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "program/report.h"
-#include "shape/dim_table.h"
 #include "tools/weir/commands/engine.h"
 #include "tools/weir/commands/inspect.h"
 #include "tools/weir/commands/output.h"
@@ -77,15 +76,6 @@ std::string constants_text(const Program& program) {
     }
   }
   return text;
-}
-
-// Every dimension of a program as people read it: a number, or an expression over the model's names.
-Result<std::vector<Dim>> readable_dims(const Program& program) {
-  SymbolTable symbols;
-  for (const ProgramSymbol& symbol : program.symbols) {
-    symbols.add(symbol.name, symbol.range, symbol.source);
-  }
-  return to_dims(program.dims, symbols);
 }
 
 Result<void> inspect_program(const InspectOptions& options) {

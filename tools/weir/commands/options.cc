@@ -45,12 +45,25 @@ Result<bool> parse_preference(std::string_view text) {
   return fail(StatusCode::kInvalidArgument, "The preference '{}' is neither 'speed' nor 'memory'.", text);
 }
 
-void add_shapes(CLI::App& command, ShapeOptions& options) {
-  add_list(command, "--shape", parse_shape, options.shapes,
-           "The shape of an input, as in images=1x3x640x640; repeatable")
+// What --shape and --dim are: facts that a model is compiled for, or, in a command that also takes programs,
+// the shape at which a program is used whose dimensions are open.
+enum class ShapesFor : uint8_t { kCompiling, kModelOrProgram };
+
+void add_shapes(CLI::App& command, ShapeOptions& options, ShapesFor what) {
+  const bool compiling = what == ShapesFor::kCompiling;
+  add_list(
+      command, "--shape", parse_shape, options.shapes,
+      compiling
+          ? "The shape of an input to compile for, as in images=1x3x640x640; repeatable"
+          : "The shape of an input, as in images=1x3x640x640: what a model is compiled for, or the shape "
+            "at which a program with open dimensions is used; repeatable")
       ->option_text("NAME=1x3x…");
   add_list(command, "--dim", parse_dim, options.dims,
-           "The value or range of a dimension that the model names, as in batch=4 or seq=1..512; repeatable")
+           compiling
+               ? "The value or range to compile for of a dimension that the model names, as in batch=4 or "
+                 "seq=1..512; repeatable"
+               : "A dimension by its name: the value or range that a model is compiled for, as in batch=4 or "
+                 "seq=1..512, or the value at which a program is used, within its range; repeatable")
       ->option_text("NAME=V|A..B");
   add_parsed(
       command, "--state", parse_states,
@@ -182,9 +195,12 @@ void add_inspect_options(CLI::App& command, InspectOptions& options) {
 
 void add_plan_options(CLI::App& command, PlanOptions& options) {
   command.add_option("model", options.model, "A model (.onnx) or a program (.weir)")->required();
-  add_shapes(command, options.shapes);
+  add_shapes(command, options.shapes, ShapesFor::kModelOrProgram);
   add_runner(command, options.runner);
   add_constants(command, options.runner);
+  command.add_flag("--blocks", options.blocks, "List every block of memory, not only the largest");
+  command.add_flag("--count", options.count,
+                   "Prepare a request too, and show what it is counted to take beside the plan");
   command.add_option("--html", options.html, "Write a drawing of memory against steps")->option_text("FILE");
   add_json(command, options.json);
 }
@@ -214,7 +230,7 @@ void add_compile_options(CLI::App& command, CompileCommandOptions& options) {
       ->option_text("PASS")
       ->allow_extra_args(false);
   add_operators(command, options.operators);
-  add_shapes(command, options.shapes);
+  add_shapes(command, options.shapes, ShapesFor::kCompiling);
   add_json(command, options.json);
 }
 
@@ -257,7 +273,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   add_trace(command, options.trace);
   command.add_flag("--all-steps", options.all_steps,
                    "Make the result of every step an output, for comparing");
-  add_shapes(command, options.shapes);
+  add_shapes(command, options.shapes, ShapesFor::kModelOrProgram);
   add_runner(command, options.runner);
   add_constants(command, options.runner);
   add_json(command, options.json);
@@ -274,7 +290,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
   command.add_flag("--profile", options.profile,
                    "Show the time of every step, and whether arithmetic, bandwidth or launching bounds it");
   add_trace(command, options.trace);
-  add_shapes(command, options.shapes);
+  add_shapes(command, options.shapes, ShapesFor::kModelOrProgram);
   add_runner(command, options.runner);
   add_constants(command, options.runner);
   add_json(command, options.json);
@@ -282,7 +298,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
 
 void add_check_options(CLI::App& command, CheckOptions& options) {
   command.add_option("model", options.model, "A model (.onnx) or a program (.weir)")->required();
-  add_shapes(command, options.shapes);
+  add_shapes(command, options.shapes, ShapesFor::kModelOrProgram);
   add_runner(command, options.runner);
   add_constants(command, options.runner);
   add_json(command, options.json);

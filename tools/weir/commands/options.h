@@ -63,7 +63,9 @@ struct PlanOptions {
   std::string model;
   ShapeOptions shapes;
   RunnerOptions runner;
-  std::string html;  // file to write; empty: none
+  std::string html;     // file to write; empty: none
+  bool blocks = false;  // list all
+  bool count = false;   // prepare a request too, and count
   bool json = false;
 };
 

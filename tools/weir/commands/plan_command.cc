@@ -10,6 +10,7 @@
 #include "tools/weir/commands/output.h"
 #include "tools/weir/commands/plan.h"
 #include "tools/weir/io/file.h"
+#include "tools/weir/open_plan.h"
 #include "tools/weir/plan_html.h"
 #include "tools/weir/plan_report.h"
 
@@ -38,14 +39,23 @@ PlanReport::Kind kind_of(StorageKind kind) {
   return PlanReport::Kind::kActivation;
 }
 
+PlanReport::Ledger lines_of(const Ledger& ledger) {
+  return {ledger.constants, ledger.activations, ledger.workspace, ledger.scratch,
+          ledger.io,        ledger.state,       ledger.host,      ledger.total()};
+}
+
+PlanReport::Notice notice_of(NoticeKind kind, const std::string& what, int64_t bytes,
+                             const std::string& reason) {
+  return {kind == NoticeKind::kCost ? "cost" : "info", what, bytes, reason};
+}
+
 PlanReport make_report(const Session& session, const Ledger& ledger, const ProgramReport& program,
-                       const PlanOptions& options) {
+                       const RequestShape& shape, const PlanOptions& options) {
   PlanReport report;
   report.model = options.model;
   report.device = describe(session.device(), options.runner);
-  report.inputs = describe_inputs(session.program());
-  report.ledger = {ledger.constants, ledger.activations, ledger.workspace, ledger.scratch,
-                   ledger.io,        ledger.state,       ledger.host,      ledger.total()};
+  report.inputs = shape.describe();
+  report.ledger = lines_of(ledger);
   report.sum_bytes = program.sum_bytes;
   report.peak_bytes = program.peak_bytes;
   report.lower_bound_bytes = program.lower_bound_bytes;
@@ -80,19 +90,125 @@ PlanReport make_report(const Session& session, const Ledger& ledger, const Progr
     report.states.push_back({state.name, state.output, state.bytes, state.before, state.after});
   }
   for (const NoticeReport& notice : program.notices) {
-    report.notices.push_back(
-        {notice.kind == NoticeKind::kCost ? "cost" : "info", notice.what, notice.bytes, notice.reason});
+    report.notices.push_back(notice_of(notice.kind, notice.what, notice.bytes, notice.reason));
   }
   for (const NoticeReport& notice : session.load_notices()) {
-    report.notices.push_back(
-        {notice.kind == NoticeKind::kCost ? "cost" : "info", notice.what, notice.bytes, notice.reason});
+    report.notices.push_back(notice_of(notice.kind, notice.what, notice.bytes, notice.reason));
   }
   return report;
 }
 
+// What views each storage: the input, output or state, else the first tensor that takes all of its bytes, or
+// a part of them where none does.
+std::vector<std::string> storage_names(const Program& program, std::span<const Dim> dims) {
+  std::vector<std::string> names(program.storages.size());
+  std::vector<int> rank(program.storages.size(), 0);
+  const auto name = [&](const ProgramTensor& tensor, const std::string& as, int how_well) {
+    const auto storage = static_cast<size_t>(tensor.storage);
+    if (how_well > rank[storage]) {
+      names[storage] = as;
+      rank[storage] = how_well;
+    }
+  };
+  for (const ProgramTensor& tensor : program.tensors) {
+    if (tensor.storage < 0) {
+      continue;
+    }
+    Dims shape;
+    for (const int32_t position : tensor.shape) {
+      shape.push_back(dims[static_cast<size_t>(position)]);
+    }
+    const int32_t bytes = program.storages[static_cast<size_t>(tensor.storage)].bytes;
+    const bool whole =
+        bytes >= 0 && product(shape) * bit_width(tensor.element_type) == dims[static_cast<size_t>(bytes)] * 8;
+    name(tensor, tensor.name, whole ? 2 : 1);
+  }
+  for (const auto* ports : {&program.inputs, &program.outputs}) {
+    for (const ProgramPort& port : *ports) {
+      name(program.tensors[static_cast<size_t>(port.tensor)], port.name, 3);
+    }
+  }
+  for (const ProgramState& state : program.states) {
+    name(program.tensors[static_cast<size_t>(state.before)], state.name, 3);
+    name(program.tensors[static_cast<size_t>(state.after)], state.output, 3);
+  }
+  for (const Step& step : program.steps) {
+    if (step.workspace >= 0) {
+      names[static_cast<size_t>(step.workspace)] = "workspace of " + step.name;
+    }
+  }
+  return names;
+}
+
+// The plan of a program without values for its dimensions.
+Result<OpenPlan> make_open_plan(const Session& session, const RequestShape& shape,
+                                const PlanOptions& options) {
+  const Program& program = session.program();
+  OpenPlan plan;
+  plan.model = options.model;
+  plan.device = describe(session.device(), options.runner);
+  plan.inputs = shape.describe();
+  plan.steps = program.steps.size();
+  plan.constant_bytes = session.own_lines().constants;
+  std::vector<int64_t> sample;
+  std::vector<int64_t> largest;
+  for (const ProgramSymbol& symbol : program.symbols) {
+    const bool bounded = symbol.range.max < kDimMax;
+    const bool first = symbol.source.index == 0;
+    sample.push_back(bounded ? symbol.range.max : std::max<int64_t>(symbol.range.min, first ? 1 : 256));
+    if (bounded) {
+      largest.push_back(symbol.range.max);
+    }
+    if (symbol.range.min == symbol.range.max) {
+      continue;
+    }
+    plan.dimensions.push_back({symbol.name, program.inputs[static_cast<size_t>(symbol.source.input)].name,
+                               symbol.source.index, symbol.range.min,
+                               bounded ? std::optional(symbol.range.max) : std::nullopt});
+    plan.values += fmt::format("{}--dim {}=N", plan.values.empty() ? "" : " ", symbol.name);
+  }
+  WEIR_ASSIGN(const std::vector<Dim> dims, readable_dims(program));
+  std::vector<int64_t> values(program.dims.size(), 0);
+  if (!evaluate(program.dims, sample, values)) {
+    std::ranges::fill(values, 0);  // no order but that of the program
+  }
+  const std::vector<std::string> names = storage_names(program, dims);
+  for (size_t i = 0; i < program.storages.size(); ++i) {
+    const Storage& storage = program.storages[i];
+    if (storage.kind == StorageKind::kConstant || storage.kind == StorageKind::kPacked) {
+      continue;
+    }
+    OpenPlan::Block block{names[i], kind_of(storage.kind), "", storage.first_step, storage.last_step, 0};
+    if (storage.bytes >= 0) {
+      block.bytes = dims[static_cast<size_t>(storage.bytes)].to_string();
+      block.weight = values[static_cast<size_t>(storage.bytes)];
+    }
+    plan.blocks.push_back(std::move(block));
+  }
+  std::ranges::stable_sort(plan.blocks, std::less{}, &OpenPlan::Block::first_step);
+  if (largest.size() == program.symbols.size()) {
+    // Not every shape within the ranges need be one that the program takes.
+    if (const Result<Ledger> ledger = session.planned(largest)) {
+      WEIR_ASSIGN(RequestShape at, request_shape(program, false, {}));
+      for (size_t i = 0; i < largest.size(); ++i) {
+        WEIR_TRY(
+            at.take_options({}, std::vector{DimArgument{program.symbols[i].name, {largest[i], largest[i]}}}));
+      }
+      plan.largest = OpenPlan::Largest{at.describe(), lines_of(*ledger)};
+    }
+  }
+  for (const ProgramNotice& notice : program.notices) {
+    plan.notices.push_back(notice_of(notice.kind, notice.what, -1, notice.reason));
+  }
+  for (const NoticeReport& notice : session.load_notices()) {
+    plan.notices.push_back(notice_of(notice.kind, notice.what, notice.bytes, notice.reason));
+  }
+  return plan;
+}
+
 // An error where a run would not stay within the limit: the largest lines first.
-Result<void> check_limit(const Ledger& ledger, int64_t limit) {
-  if (ledger.total() <= limit) {
+Result<void> check_limit(const PlanReport::Ledger& ledger, int64_t limit) {
+  if (ledger.total <= limit) {
     return {};
   }
   using Line = std::pair<int64_t, std::string_view>;
@@ -110,8 +226,33 @@ Result<void> check_limit(const Ledger& ledger, int64_t limit) {
     listed += fmt::format("{} {} ({})", listed.empty() ? "" : ",", name, bytes);
   }
   return fail(StatusCode::kResourceExhausted,
-              "The plan takes ({}) bytes, ({}) more than the memory limit of ({}):{}.", ledger.total(),
-              ledger.total() - limit, limit, listed);
+              "The plan takes ({}) bytes, ({}) more than the memory limit of ({}):{}.", ledger.total,
+              ledger.total - limit, limit, listed);
+}
+
+Result<void> plan_open(const Session& session, const RequestShape& shape, const PlanOptions& options,
+                       int64_t limit) {
+  WEIR_ASSIGN(const OpenPlan plan, make_open_plan(session, shape, options));
+  const auto needs_numbers = [&](std::string_view what) {
+    return fail(StatusCode::kInvalidArgument,
+                "Program '{}' has open dimensions, and {}: give them with {}, or with --shape.",
+                session.program().name, what, plan.values);
+  };
+  if (!options.html.empty()) {
+    return needs_numbers("a drawing needs numbers");
+  }
+  if (options.count) {
+    return needs_numbers("counting needs numbers");
+  }
+  if (options.runner.memory_limit > 0 && !plan.largest) {
+    return needs_numbers("without a largest value of each the plan cannot be compared with a limit");
+  }
+  if (options.json) {
+    print_json(to_json(plan));
+  } else {
+    print(open_plan_text(plan, options.blocks));
+  }
+  return plan.largest ? check_limit(plan.largest->ledger, limit) : Result<void>{};
 }
 
 Result<void> plan(const PlanOptions& options) {
@@ -123,27 +264,39 @@ Result<void> plan(const PlanOptions& options) {
   engine_options.shapes = options.shapes;
   engine_options.runner = options.runner;
   engine_options.runner.memory_limit = kNoLimit;
-  engine_options.batch_of_one = true;
+  // A range is for the compiler: the plan is of the open program then.
+  engine_options.batch_of_one = std::ranges::all_of(
+      options.shapes.dims, [](const DimArgument& dim) { return dim.range.min == dim.range.max; });
   WEIR_ASSIGN(const Engine engine, open_engine(engine_options));
   const Session& session = *engine.session;
-  std::vector<int64_t> symbols;
-  if (!session.program().is_static()) {
-    return fail(StatusCode::kInvalidArgument,
-                "Program '{}' is dynamic; compile the model with --shape or --dim for a plan of one shape.",
-                options.model);
+  WEIR_ASSIGN(RequestShape shape, request_shape(session.program(), engine.is_program, options.shapes));
+  const bool asked = !options.shapes.shapes.empty() || !options.shapes.dims.empty();
+  if (!shape.is_complete() && !(engine.is_program && asked)) {
+    return plan_open(session, shape, options, limit);
   }
+  shape.assume_batch_of_one();
+  WEIR_ASSIGN(const std::vector<int64_t> symbols, shape.symbols());
   WEIR_ASSIGN(const Ledger ledger, session.planned(symbols));
-  WEIR_ASSIGN(const ProgramReport program, weir::report(session.program(), symbols));
-  const PlanReport report = make_report(session, ledger, program, options);
+  WEIR_ASSIGN(const ProgramReport program, session.report(symbols));
+  PlanReport report = make_report(session, ledger, program, shape, options);
+  if (options.count) {
+    WEIR_ASSIGN(const Ref<Request> request, engine.session->create_request({}));
+    WEIR_TRY(request->prepare(shape.shapes()));
+    report.counted = lines_of(request->counted());
+  }
   if (!options.html.empty()) {
     WEIR_TRY(write_file(options.html, plan_html(report)), "while drawing the plan");
   }
   if (options.json) {
     print_json(to_json(report));
   } else {
-    print(plan_text(report, false));
+    print(plan_text(report, options.blocks));
   }
-  return check_limit(ledger, limit);
+  if (report.counted && report.counted->total != report.ledger.total) {
+    return fail(StatusCode::kInternal, "The plan says ({}) bytes, and a request and its session count ({}).",
+                report.ledger.total, report.counted->total);
+  }
+  return check_limit(report.ledger, limit);
 }
 
 }  // namespace

@@ -66,8 +66,10 @@ class Runner {
 
   const Program& program() const { return engine_.session->program(); }
 
-  // The file or random numbers for each input, in the program's order.
+  // The file or random numbers for each input, in the program's order. Files say how large their inputs are,
+  // and so those without one that share their dimensions.
   Result<void> read_inputs() {
+    WEIR_ASSIGN(RequestShape shape, request_shape(program(), engine_.is_program, options_.shapes));
     std::vector<const InputArgument*> chosen(program().inputs.size(), nullptr);
     for (const InputArgument& argument : options_.inputs) {
       size_t position = 0;
@@ -88,40 +90,48 @@ class Runner {
       }
       chosen[position] = &argument;
     }
+    inputs_.resize(chosen.size());
     for (size_t i = 0; i < chosen.size(); ++i) {
-      WEIR_ASSIGN(Array input, read_one(program().inputs[i], chosen[i], i));
-      inputs_.push_back(std::move(input));
+      if (chosen[i] != nullptr) {
+        WEIR_ASSIGN(inputs_[i], read_file_of(i, chosen[i]->path, shape), "while reading input '{}'",
+                    program().inputs[i].name);
+        WEIR_TRY(shape.take_input(i, inputs_[i].shape, fmt::format("file '{}'", chosen[i]->path)));
+      } else if (!options_.random) {
+        return fail(StatusCode::kInvalidArgument,
+                    "Input '{}' ({}) has no file; give --input {}=FILE, or --random SEED for random numbers.",
+                    program().inputs[i].name, describe_type(type_of(i)), program().inputs[i].name);
+      }
+    }
+    if (std::ranges::find(chosen, nullptr) == chosen.end()) {
+      return {};
+    }
+    shape.assume_batch_of_one();
+    WEIR_TRY(shape.symbols());  // all are known
+    for (size_t i = 0; i < chosen.size(); ++i) {
+      if (chosen[i] == nullptr) {
+        WEIR_ASSIGN(inputs_[i], random_array(type_of(i).type, shape.shape(i), *options_.random + i));
+      }
     }
     return {};
   }
 
-  Result<Array> read_one(const ProgramPort& port, const InputArgument* argument, size_t position) {
-    const InputType type{program().tensors[static_cast<size_t>(port.tensor)].element_type,
-                         declared_shape(program(), port)};
-    if (argument != nullptr) {
-      const std::string extension = std::filesystem::path(argument->path).extension().string();
-      if (extension != ".npy") {
-        notices_.push_back({"cost", "conversion",
-                            fmt::format("image '{}' is decoded, resized and converted for input '{}'",
-                                        argument->path, port.name)});
-      }
-      WEIR_ASSIGN(Array input, read_input(argument->path, type, {options_.mean, options_.scale}),
-                  "while reading input '{}'", port.name);
-      return input;
+  InputType type_of(size_t input) const {
+    const ProgramPort& port = program().inputs[input];
+    return {program().tensors[static_cast<size_t>(port.tensor)].element_type,
+            declared_shape(program(), port)};
+  }
+
+  // An image is resized to what `shape` says; an array has the program's shape, and is compared with `shape`
+  // by the caller.
+  Result<Array> read_file_of(size_t input, const std::string& path, const RequestShape& shape) {
+    InputType type = type_of(input);
+    if (std::filesystem::path(path).extension() != ".npy") {
+      notices_.push_back({"cost", "conversion",
+                          fmt::format("image '{}' is decoded, resized and converted for input '{}'", path,
+                                      program().inputs[input].name)});
+      type.shape = shape.shape(input);
     }
-    if (!options_.random) {
-      return fail(StatusCode::kInvalidArgument,
-                  "Input '{}' ({}) has no file; give --input {}=FILE, or --random SEED for random numbers.",
-                  port.name, describe_type(type), port.name);
-    }
-    if (std::ranges::find(type.shape, -1) != type.shape.end()) {
-      return fail(StatusCode::kInvalidArgument,
-                  "Input '{}' ({}) has open dimensions, so random numbers need --shape {}=… or --dim, which "
-                  "a compiled "
-                  "program takes no more: give it --input {}=FILE.",
-                  port.name, describe_type(type), port.name, port.name);
-    }
-    return random_array(type.type, type.shape, *options_.random + position);
+    return read_input(path, type, {options_.mean, options_.scale});
   }
 
   std::string input_names() const {

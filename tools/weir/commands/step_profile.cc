@@ -102,9 +102,10 @@ ordered_json totals_json(std::string_view key, const std::vector<Total>& totals)
 
 }  // namespace
 
-Result<RunProfile> measure_profile(Session& session, Isa isa) {
+Result<RunProfile> measure_profile(Session& session, Isa isa, std::span<const std::vector<int64_t>> shapes) {
   RunProfile profile;
   WEIR_ASSIGN(Ref<Request> request, session.create_request({.profile = true}));
+  WEIR_TRY(request->prepare(shapes));
   WEIR_TRY(fill_inputs(*request, session.program()));
   constexpr int kRuns = 15;
   const size_t count = session.program().steps.size();

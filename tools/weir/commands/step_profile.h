@@ -4,6 +4,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,8 +30,8 @@ struct RunProfile {
   std::vector<StepProfile> steps;  // in the program's order
 };
 
-// Measures the peaks, and each step in a recording that keeps timestamps. The program is static.
-Result<RunProfile> measure_profile(Session& session, Isa isa);
+// Measures the peaks, and each step in a recording that keeps timestamps, at one shape for each input.
+Result<RunProfile> measure_profile(Session& session, Isa isa, std::span<const std::vector<int64_t>> shapes);
 
 // Steps by time, then totals by operator and by implementation, and the peaks.
 std::string profile_text(const RunProfile& profile);
