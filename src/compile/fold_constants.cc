@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kMaxFoldedBytes = int64_t{64} << 20;
 // The work of all that is folded, and for each byte of the model's constants: folding takes seconds at most.
 // A few bytes of a model can ask for a product of matrices of any size.
-constexpr double kMaxFoldedWork = 0x1p29;
+constexpr double kMaxFoldedWork = 0x1p28;
 constexpr double kMaxFoldedWorkPerByte = 64;
 // What the reference kernels take, in moved bytes: for an element of a result, for a product or sum of the
 // operators that are sums of products, and for an operation of the others.
