@@ -48,7 +48,7 @@ struct CompileOptions {
   // processors whose kernels want other layouts. The file is about as large as the model.
   bool portable = false;
   // Constants, arena, inputs, outputs and states must not take more than this many bytes together; 0: no
-  // limit. Static programs only. See compile/within_limit.h.
+  // limit. Where dimensions are open: at the largest values of their ranges. See compile/within_limit.h.
   int64_t memory_limit = 0;
   // Called with the name of each pass and the graph after it (see pass_names()).
   std::function<void(std::string_view pass, const std::string& graph)> after_pass;

@@ -14,6 +14,7 @@
 #include "graph/infer.h"
 #include "hal/cpu/cpu_device.h"
 #include "program/report.h"
+#include "runtime/concrete.h"
 #include "runtime/session.h"
 
 namespace weir {
@@ -502,9 +503,12 @@ std::string limit_note(const Program& program) {
 }
 
 // Four wide products, then four sums over them: as the model orders them all four products live at once.
-Graph branching_network() {
+Graph branching_network(Range batch = {1, 1}) {
   NetworkBuilder b;
-  const ValueId x = b.input("x", {1, 4});
+  const Dim n = batch.min == batch.max
+                    ? Dim(batch.min)
+                    : b.graph.symbols.add("n", batch, {SymbolSource::Kind::kDimension, 0, 0});
+  const ValueId x = b.input("x", {n, 4});
   std::vector<ValueId> branches;
   for (int i = 0; i < 4; ++i) {
     branches.push_back(b.node(Op::kMatMul, MatMulAttributes{}, {x, b.weights({4, 2048})}));
@@ -567,6 +571,47 @@ TEST(Compile, SaysWhatHoldsThePeakWhereALimitIsMissed) {
   // One wide product lives beside at most three sums.
   EXPECT_THAT(message, testing::ContainsRegex("Most lives at step '.*': 'MatMul.*' \\(8192 bytes\\)"));
   EXPECT_THAT(message, testing::ContainsRegex("The largest constants: 'w[0-9]*' \\([0-9]* bytes\\)"));
+}
+
+TEST(Compile, MeetsALimitAtTheLargestValuesOfItsDimensions) {
+  constexpr int64_t kMost = 6;
+  const auto fixed = compile(branching_network({kMost, kMost}), {});
+  ASSERT_TRUE(fixed) << fixed.error().to_string();
+  const auto open = compile(branching_network({1, kMost}), {});
+  ASSERT_TRUE(open) << open.error().to_string();
+  ASSERT_FALSE(open->program.is_static());
+  const auto arena_of = [](const Program& program, int64_t n) {
+    const std::vector<int64_t> symbols = {n};
+    const Result<ShapeValues> values = evaluate_shapes(program, symbols);
+    std::vector<ConcreteStep> steps;
+    for (const Step& step : program.steps) {
+      steps.push_back(*concrete_step(program, step, *values));
+    }
+    return plan_shape(program, *values, {}, steps)->arena_bytes;
+  };
+  // The wide products one after the other, as the static program can.
+  const int64_t limit = bytes_of(fixed->program) - (arena_of(open->program, kMost) - 2 * kMost * 2048 * 4);
+  const auto met = compile(branching_network({1, kMost}), within(limit));
+  ASSERT_TRUE(met) << met.error().to_string();
+  EXPECT_LT(arena_of(met->program, kMost), arena_of(open->program, kMost));
+  EXPECT_THAT(limit_note(met->program), testing::HasSubstr("another order"));
+  EXPECT_LT(arena_of(met->program, 1), arena_of(met->program, kMost));
+
+  const auto missed = compile(branching_network({1, kMost}), within(1000));
+  ASSERT_FALSE(missed);
+  EXPECT_EQ(missed.error().code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(missed.error().message(),
+              testing::HasSubstr("bytes at the largest values of its dimensions (n = 6), ("));
+}
+
+TEST(Compile, ALimitWantsALargestValueOfEveryDimension) {
+  const auto refused = compile(branching_network({1, kDimMax}), within(1 << 20));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(
+      refused.error().message(),
+      testing::HasSubstr("open without a largest value at which they could be counted: 'n' (axis 0 of input "
+                         "'x'); give them a number or a range, as in --dim n=1..N."));
 }
 
 }  // namespace

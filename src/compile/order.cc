@@ -9,14 +9,28 @@
 namespace weir {
 namespace {
 
-// What scheduling has to know of a graph of static shapes: who depends on whom, and which memory each node
+// The bytes of a dense tensor at these values of the symbols; nothing where they do not count.
+std::optional<int64_t> bytes_at(const TensorType& type, std::span<const int64_t> symbols) {
+  TensorType fixed{type.element_type, {}, {}};
+  for (const Dim& dim : type.shape) {
+    const Result<int64_t> extent = dim.evaluate(symbols);
+    if (!extent || *extent < 0) {
+      return std::nullopt;
+    }
+    fixed.shape.emplace_back(*extent);
+  }
+  return static_bytes(fixed);
+}
+
+// What scheduling has to know of a graph of known shapes: who depends on whom, and which memory each node
 // reads and writes. Views share the memory of what they show; inputs, constants and outputs of the graph take
 // none here.
 class Schedule {
  public:
-  explicit Schedule(const Graph& graph) : graph_(graph), order_(graph.order()) {}
+  Schedule(const Graph& graph, std::span<const int64_t> symbols)
+      : graph_(graph), symbols_(symbols), order_(graph.order()) {}
 
-  // False where a shape is open.
+  // False where a tensor has no size.
   bool build() {
     std::vector<int32_t> memory_of(static_cast<size_t>(graph_.value_count()), -1);
     nodes_.resize(order_.size());
@@ -37,7 +51,7 @@ class Schedule {
           memory_of[static_cast<size_t>(output)] = memory_of[static_cast<size_t>(node.inputs[0])];
           continue;
         }
-        const std::optional<int64_t> bytes = static_bytes(graph_.value(output).type);
+        const std::optional<int64_t> bytes = bytes_at(graph_.value(output).type, symbols_);
         if (!bytes) {
           return false;
         }
@@ -185,6 +199,7 @@ class Schedule {
   }
 
   const Graph& graph_;
+  std::span<const int64_t> symbols_;
   const std::vector<NodeId>& order_;
   std::vector<int32_t> position_of_ = std::vector<int32_t>(static_cast<size_t>(graph_.value_count()), -1);
   std::vector<Entry> nodes_;  // by position in the order
@@ -193,10 +208,10 @@ class Schedule {
 
 }  // namespace
 
-std::vector<std::vector<NodeId>> orders_for_memory(const Graph& graph) {
+std::vector<std::vector<NodeId>> orders_for_memory(const Graph& graph, std::span<const int64_t> symbols) {
   std::vector<std::vector<NodeId>> orders;
-  Schedule schedule(graph);
-  if (graph.symbols.size() > 0 || !schedule.build()) {
+  Schedule schedule(graph, symbols);
+  if (symbols.size() != graph.symbols.size() || !schedule.build()) {
     return orders;
   }
   for (std::vector<NodeId> order : {schedule.least_growth(), schedule.largest_need_first()}) {

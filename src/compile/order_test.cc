@@ -84,7 +84,7 @@ TEST(OrdersForMemory, FinishABranchBeforeTheNext) {
   EXPECT_EQ(best_of(g.graph), 4096 + 4 * 64);  // one wide result and the narrow ones
 }
 
-TEST(OrdersForMemory, AreNoneForAChainOrOpenShapes) {
+TEST(OrdersForMemory, AreNoneForAChainOrWithoutSizes) {
   OrderedGraph chain;
   ValueId last = chain.graph.add_input("x", {ElementType::kFloat32, {Dim(16)}, {}});
   for (int i = 0; i < 5; ++i) {
@@ -99,6 +99,31 @@ TEST(OrdersForMemory, AreNoneForAChainOrOpenShapes) {
   const ValueId b = open.add({x}, 64);
   open.graph.set_outputs({{"y", open.add({b, a}, 64)}});
   EXPECT_THAT(orders_for_memory(open.graph), testing::IsEmpty());
+}
+
+// Two branches of which the wide one is to go first: how wide they are depends on a dimension.
+TEST(OrdersForMemory, TakeTheSizesAtTheGivenValues) {
+  OrderedGraph g;
+  const Dim n = g.graph.symbols.add("n", {1, 4096}, {SymbolSource::Kind::kDimension, 0, 0});
+  const ValueId x = g.graph.add_input("x", {ElementType::kFloat32, {n}, {}});
+  const auto add = [&](std::vector<ValueId> inputs, const Dim& count) {
+    const std::string name = "v" + std::to_string(g.graph.value_count());
+    const NodeId id = g.graph.add_node(Op::kElementwise, name, {}, std::move(inputs),
+                                       {NewValue{name, {ElementType::kFloat32, {count}, {}}}});
+    return g.graph.node(id).outputs[0];
+  };
+  const ValueId a = add({x}, Dim(1024));
+  const ValueId b = add({x}, n);
+  const ValueId after_a = add({a}, Dim(1));
+  const ValueId after_b = add({b}, Dim(1));
+  g.graph.set_outputs({{"y", add({after_a, after_b}, Dim(1))}});
+  const auto first = [&](int64_t value) {
+    const std::vector<int64_t> symbols = {value};
+    const auto orders = orders_for_memory(g.graph, symbols);
+    return orders.empty() ? kNoValue : g.graph.node(orders[0].front()).outputs[0];
+  };
+  EXPECT_EQ(first(1), b);
+  EXPECT_EQ(first(4096), a);
 }
 
 // Trees, whose least peak an exhaustive search over all orders finds.

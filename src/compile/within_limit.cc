@@ -8,6 +8,7 @@
 
 #include "compile/order.h"
 #include "program/report.h"
+#include "runtime/concrete.h"
 
 namespace weir {
 namespace {
@@ -46,7 +47,62 @@ bool in_arena(const TensorReport& tensor) {
          (tensor.kind == StorageKind::kActivation || tensor.kind == StorageKind::kWorkspace);
 }
 
-Status too_large(const ProgramReport& report, int64_t limit) {
+// "batch = 8, seq = 512"; "" for a graph without open dimensions.
+std::string at_values(const Graph& graph, std::span<const int64_t> symbols) {
+  std::string text;
+  for (const auto& symbol : graph.symbols.symbols()) {
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", symbol->name,
+                        symbols[static_cast<size_t>(symbol->id)]);
+  }
+  return text;
+}
+
+// The largest values of all symbols, or an error that names those without one.
+Result<std::vector<int64_t>> largest_values(const Graph& graph, int64_t limit) {
+  std::vector<int64_t> values;
+  std::string missing;
+  std::string give;
+  for (const auto& symbol : graph.symbols.symbols()) {
+    values.push_back(symbol->range.max);
+    if (symbol->range.max >= kDimMax) {
+      missing += fmt::format("{}'{}' (axis {} of input '{}')", missing.empty() ? "" : ", ", symbol->name,
+                             symbol->source.index,
+                             graph.value(graph.inputs()[static_cast<size_t>(symbol->source.input)]).name);
+      give += fmt::format(" --dim {}=1..N", symbol->name);
+    }
+  }
+  if (missing.empty()) {
+    return values;
+  }
+  return fail(
+      StatusCode::kInvalidArgument,
+      "The program is to stay within ({}) bytes, and these dimensions are open without a largest value at "
+      "which they could be counted: {}; give them a number or a range, as in{}.",
+      limit, missing, give);
+}
+
+// Where everything lies at these values, workspaces included.
+Result<ProgramReport> report_at(const Program& program, std::span<const int64_t> symbols,
+                                const CustomOperators* operators) {
+  if (program.is_static()) {
+    return report(program, {});
+  }
+  WEIR_ASSIGN(const ShapeValues values, evaluate_shapes(program, symbols));
+  std::vector<ConcreteStep> prepare_steps;
+  for (const Step& step : program.prepare_steps) {
+    WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program, step, values, operators));
+    prepare_steps.push_back(std::move(concrete));
+  }
+  std::vector<ConcreteStep> steps;
+  for (const Step& step : program.steps) {
+    WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program, step, values, operators));
+    steps.push_back(std::move(concrete));
+  }
+  WEIR_ASSIGN(const ShapePlan plan, plan_shape(program, values, prepare_steps, steps));
+  return report(program, symbols, {plan.storage_bytes, plan.storage_offset, plan.arena_bytes});
+}
+
+Status too_large(const ProgramReport& report, int64_t limit, const std::string& at) {
   constexpr size_t kMostTensors = 8;
   constexpr size_t kMostConstants = 3;
   size_t peak_step = 0;
@@ -75,12 +131,14 @@ Status too_large(const ProgramReport& report, int64_t limit) {
     }
   }
   std::string text = fmt::format(
-      "Program '{}' takes ({}) bytes, ({}) more than the limit of ({}), in the best order of steps that was "
+      "Program '{}' takes ({}) bytes{}, ({}) more than the limit of ({}), in the best order of steps that "
+      "was "
       "found and "
       "with weights as the model has them: constants ({}), activations and workspace ({}), inputs and "
       "outputs ({}).",
-      report.name, total_bytes(report), total_bytes(report) - limit, limit, constant_bytes(report),
-      report.peak_bytes, io_bytes(report));
+      report.name, total_bytes(report),
+      at.empty() ? "" : fmt::format(" at the largest values of its dimensions ({})", at),
+      total_bytes(report) - limit, limit, constant_bytes(report), report.peak_bytes, io_bytes(report));
   if (!peak.empty()) {
     text += fmt::format(" Most lives at step '{}': {}.", report.steps[peak_step].name,
                         listed(std::move(peak), kMostTensors));
@@ -112,23 +170,23 @@ void add_notice(Program& program, int64_t limit, bool reordered, bool smaller_we
 Result<Compiled> compile_within_limit(
     Graph& graph, const CompileOptions& options,
     const std::function<Result<Compiled>(const CompileOptions&)>& compile_once) {
-  if (graph.symbols.size() > 0) {
-    return fail(
-        StatusCode::kInvalidArgument,
-        "The program is to stay within ({}) bytes, and dimension '{}' is open, so that its size is known for "
-        "each shape only; give the dimension a value.",
-        options.memory_limit, graph.symbols.symbols().front()->name);
-  }
+  WEIR_ASSIGN(const std::vector<int64_t> largest, largest_values(graph, options.memory_limit));
+  const std::string at = at_values(graph, largest);
   const std::vector<NodeId> own = graph.order();
-  std::vector<std::vector<NodeId>> orders = orders_for_memory(graph);
+  std::vector<std::vector<NodeId>> orders = orders_for_memory(graph, largest);
   orders.insert(orders.begin(), own);
   CompileOptions chosen = options;
+  if (!largest.empty()) {
+    chosen.typical = largest;  // what the order of placement is chosen for
+  }
   int64_t least = INT64_MAX;
   std::vector<NodeId> best;
   const auto attempt = [&](const std::vector<NodeId>& order) -> Result<std::pair<Compiled, ProgramReport>> {
     graph.set_order(order);
-    WEIR_ASSIGN(Compiled compiled, compile_once(chosen));
-    WEIR_ASSIGN(ProgramReport now, report(compiled.program, {}));
+    WEIR_ASSIGN(Compiled compiled, compile_once(chosen), "while compiling to stay within ({}) bytes{}",
+                options.memory_limit, at.empty() ? "" : fmt::format(" at ({})", at));
+    WEIR_ASSIGN(ProgramReport now, report_at(compiled.program, largest, options.operators.get()),
+                "while planning the program at the largest values of its dimensions ({})", at);
     if (total_bytes(now) <= options.memory_limit) {
       add_notice(compiled.program, options.memory_limit, order != own,
                  chosen.prefer_memory && !options.prefer_memory);
@@ -150,7 +208,7 @@ Result<Compiled> compile_within_limit(
   if (total_bytes(smallest.second) <= options.memory_limit) {
     return std::move(smallest.first);
   }
-  return std::unexpected(too_large(smallest.second, options.memory_limit));
+  return std::unexpected(too_large(smallest.second, options.memory_limit, at));
 }
 
 }  // namespace weir

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compiling within CompileOptions::memory_limit: first as asked, then in orders of steps that hold less, then
-// with weights as the model has them. What had to give way is a notice of the program.
+// with weights as the model has them. What had to give way is a notice of the program. A program with open
+// dimensions is counted at the largest values of their ranges, which all of them need then.
 #pragma once
 
 #include <functional>

@@ -192,12 +192,36 @@ class Test:
         np.save(self.work / "wide.npy", np.zeros((1, 3, 8, 65), np.float32))
         self.fails("run", "narrow.weir", "--input", "wide.npy", says="is (65) by file 'wide.npy', and the program was compiled for")
 
+    def limits(self):
+        """A limit of the program is kept at the largest values of its ranges."""
+        ranges = ["--dim", "batch=1..2", "--dim", "height=8..64", "--dim", "width=8..64"]
+        most = self.json("plan", "ranges.weir")["largest"]["planned"]
+        total = sum(most[line] for line in ("constants", "activations", "workspace", "io", "state"))
+        self.text("compile", "picture.onnx", "-o", "limited.weir", "--memory-limit", total, *ranges)
+        kept = self.json("plan", "limited.weir")["largest"]["planned"]
+        self.expect(sum(kept[line] for line in ("constants", "activations", "workspace", "io", "state")) <= total, f"{kept}")
+        self.fails("compile", "picture.onnx", "-o", "limited.weir", "--memory-limit", most["io"], *ranges,
+                   says="at the largest values of its dimensions (batch = 2, height = 64, width = 64)")
+        self.fails("compile", "picture.onnx", "-o", "limited.weir", "--memory-limit", "1M", *ranges[:4],
+                   says="largest value at which they could be counted: 'width' (axis 3 of input 'x'); "
+                        "give them a number or a range, as in --dim width=1..N.")
+
+    def names(self):
+        """A dimension without a name takes the one that is shown for it."""
+        onnx.save(model([helper.make_node("Relu", ["x"], ["y"], "act")], [("x", TensorProto.FLOAT, [None, 3, None])],
+                        [("y", TensorProto.FLOAT, None)]), self.work / "nameless.onnx")
+        self.fails("plan", "nameless.onnx", says="give --dim dim1=N")
+        plan = self.json("plan", "nameless.onnx", "--dim", "dim1=5")
+        self.expect(plan["inputs"] == ["x float32[1, 3, 5]"], f"{plan['inputs']}")
+        self.expect(0 < plan["planned"]["io"] and plan["peak_bytes"] <= plan["sum_bytes"], f"{plan}")
+
     def run(self):
         onnx.save(picture(), self.work / "picture.onnx")
         onnx.save(sentence(), self.work / "sentence.onnx")
         for name in ("picture", "sentence"):
             self.text("compile", f"{name}.onnx", "-o", f"{name}.weir")
-        for part in (self.planned, self.expressions, self.answers, self.files, self.refusals):
+        for part in (self.planned, self.expressions, self.answers, self.files, self.refusals,
+                     self.limits, self.names):
             part()
         for failure in self.failures[:40]:
             print("FAIL", failure)

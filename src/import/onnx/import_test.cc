@@ -115,6 +115,23 @@ TEST(ImportTest, OverridesOfDimensionsAndShapes) {
               HasSubstr("is given (4..4) and (5..5)"));
 }
 
+// The name that is shown for one is the name to give, whatever is given for others.
+TEST(ImportTest, DimensionsWithoutANameTakeTheOneThatIsShown) {
+  ModelBuilder model = two_inputs({"?", "n", "?"}, {"1", "n", "dim2"});
+  EXPECT_EQ(type_of_output(model.import()), "float32[dim0, n, dim3]");  // dim2 is the model's own
+  EXPECT_EQ(type_of_output(model.import(dims({"dim0=4"}))), "float32[4, n, dim3]");
+  EXPECT_EQ(type_of_output(model.import(dims({"dim3=5", "n=2"}))), "float32[dim0, 2, 5]");
+  const auto ranged = model.import(dims({"dim3=1..8", "dim0=1"}));
+  ASSERT_TRUE(ranged) << error_of(ranged);
+  EXPECT_EQ(ranged->symbols.symbols()[1]->name, "dim3");
+  EXPECT_EQ(ranged->symbols.symbols()[1]->range, (Range{1, 8}));
+  EXPECT_THAT(error_of(model.import(dims({"dim1=4"}))),
+              HasSubstr("dimension 'dim1' is given, and the model's inputs name (dim0, dim2, dim3, n)"));
+  ImportOptions both = dims({"dim0=4"});
+  both.shapes = shapes({"x=5x?x?"}).shapes;
+  EXPECT_THAT(error_of(model.import(both)), HasSubstr("'dim0' is given (4..4) and (5..5)"));
+}
+
 TEST(ImportTest, OverridesAsText) {
   EXPECT_EQ(parse_dim_override("a=b=3")->first, "a=b");
   EXPECT_EQ(parse_dim_override("n=1..8")->second, (Range{1, 8}));

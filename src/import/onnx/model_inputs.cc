@@ -44,6 +44,11 @@ class Inputs {
     }
     WEIR_TRY(bind_shapes(inputs));
     for (const onnx::ValueInfoProto* input : inputs) {
+      for (const auto& dim : input->type().tensor_type().shape().dim()) {
+        model_names_.insert(dim.dim_param());
+      }
+    }
+    for (const onnx::ValueInfoProto* input : inputs) {
       WEIR_TRY(add(*input), "while importing input '{}'", input->name());
     }
     return check_names(inputs);
@@ -115,22 +120,36 @@ class Inputs {
       if (const auto known = named_.find(name); known != named_.end()) {
         return known->second;
       }
+      ++open_;
       const auto range = bound_.find(name);
       WEIR_ASSIGN(Dim dim, make(name, range == bound_.end() ? kOpenDim : range->second, input, axis));
       named_.emplace(name, dim);
       return dim;
-    }
-    if (given) {
-      return make("", *given, input, axis);
     }
     if (proto.has_dim_value() && proto.dim_value() >= 0) {
       if (proto.dim_value() > kDimMax) {
         return fail(StatusCode::kInvalidArgument, "Axis ({}) has dimension ({}), and ({}) is the most.", axis,
                     proto.dim_value(), kDimMax);
       }
-      return Dim(proto.dim_value());
+      return given ? make("", *given, input, axis) : Dim(proto.dim_value());
     }
-    return make("", kOpenDim, input, axis);
+    const std::string own = name_of_open();
+    names_.insert(own);
+    if (given) {
+      WEIR_TRY(bind(own, *given));
+    }
+    const auto range = bound_.find(own);
+    return make(own, range == bound_.end() ? kOpenDim : range->second, input, axis);
+  }
+
+  // Dimensions that the model does not name are numbered among all that it leaves open, whatever is given a
+  // value: the name that is shown is the one to give.
+  std::string name_of_open() {
+    std::string name;
+    do {
+      name = fmt::format("dim{}", open_++);
+    } while (model_names_.contains(name));
+    return name;
   }
 
   Result<void> add(const onnx::ValueInfoProto& input) {
@@ -249,7 +268,9 @@ class Inputs {
   Lowering& lowering_;
   std::map<std::string, Range> bound_;
   std::map<std::string, Dim> named_;
-  std::set<std::string> names_;
+  std::set<std::string> names_;        // that may be given
+  std::set<std::string> model_names_;  // of all dimensions of inputs
+  int32_t open_ = 0;                   // dimensions that the model leaves open, so far
 };
 
 }  // namespace

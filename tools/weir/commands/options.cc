@@ -222,9 +222,11 @@ void add_compile_options(CLI::App& command, CompileCommandOptions& options) {
                   "Keep this constant as it is in the model, so that --constant can replace it; repeatable")
       ->option_text("NAME")
       ->allow_extra_args(false);
-  add_value(command, "--memory-limit", parse_bytes, options.memory_limit,
-            "The most that weights, activations, inputs and outputs may take together, as in 64M: met with "
-            "another order of steps or smaller weights where it has to be")
+  add_value(
+      command, "--memory-limit", parse_bytes, options.memory_limit,
+      "The most that weights, activations, inputs and outputs may take together, as in 64M: met with "
+      "another order of steps or smaller weights where it has to be; with open dimensions at the largest "
+      "values of their ranges")
       ->option_text("BYTES");
   command.add_option("--dump-after", options.dump_after, "Print the graph after this pass; repeatable")
       ->option_text("PASS")
