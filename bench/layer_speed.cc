@@ -9,12 +9,12 @@
 // rounds. The peak is that of multiply-adds in registers, measured between rounds.
 #include <fmt/format.h>
 #include <immintrin.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <limits>
 #include <memory>
@@ -111,7 +111,8 @@ std::optional<Layer> parse(const std::string& line) {
                     TensorSpec::dense(ElementType::kFloat32, std::vector<int64_t>{m, c / group, kh, kw}),
                     TensorSpec::dense(ElementType::kFloat32, std::vector<int64_t>{m})};
     layer.outputs = {channels_last({n, m, oh, ow})};
-    layer.operations = 2.0 * static_cast<double>(n * m * oh * ow) * static_cast<double>(c / group * kh * kw);
+    layer.operations =
+        2.0 * static_cast<double>(n * m * oh * ow) * static_cast<double>((c / group) * kh * kw);
   } else if (kind == "transpose") {
     int64_t n, c, h, w, m, kh, kw, sh, sw;
     std::string name;
@@ -148,6 +149,13 @@ std::optional<Layer> parse(const std::string& line) {
   return layer;
 }
 
+// Where the kernel's constants start, aligned to a cache line.
+std::byte* kernel_constants(Layer& layer) {
+  void* start = layer.constants.data();
+  size_t space = layer.constants.size();
+  return static_cast<std::byte*>(std::align(64, kMaxKernelConstants, start, space));
+}
+
 void prepare(Layer& layer, Isa isa) {
   const auto make_types = [&] {
     layer.types.clear();
@@ -155,8 +163,8 @@ void prepare(Layer& layer, Isa isa) {
       for (const TensorSpec& spec : specs) {
         TensorType type;
         for (int i = 0; i < spec.rank; ++i) {
-          type.shape.push_back(spec.shape[i]);
-          type.strides.push_back(spec.strides[i]);
+          type.shape.emplace_back(spec.shape[i]);
+          type.strides.emplace_back(spec.strides[i]);
         }
         layer.types.push_back(type);
       }
@@ -198,23 +206,20 @@ void prepare(Layer& layer, Isa isa) {
   const ConcreteOp op{layer.op, &layer.attributes, layer.inputs, layer.outputs};
   if (layer.implementation->plan != nullptr)
     layer.scratch_bytes = layer.implementation->plan(op).scratch_bytes;
-  auto* aligned =
-      reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(layer.constants.data()) + 63) & ~63ull);
-  layer.tiles = layer.implementation->extent(op, std::span(aligned, kMaxKernelConstants)).tiles;
+  layer.tiles =
+      layer.implementation->extent(op, std::span(kernel_constants(layer), kMaxKernelConstants)).tiles;
 }
 
 // Runs all `count` instances; the least time of one goes to layer.best.
 // Runs the tiles in `parts` ranges, as so many threads would, one after another: the longest counts.
 double run(Layer& layer, std::array<std::byte*, 2>& activations, std::byte* scratch, int parts) {
-  auto* aligned =
-      reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(layer.constants.data()) + 63) & ~63ull);
   double seconds = 0;
   for (int64_t i = 0; i < layer.count; ++i) {
     std::array<std::byte*, 4> bindings{activations[0], layer.weights[static_cast<size_t>(i)].get(),
                                        layer.bias.get(), activations[1]};
     CpuInvocation invocation;
     invocation.bindings = bindings;
-    invocation.constants = aligned;
+    invocation.constants = kernel_constants(layer);
     invocation.scratch = scratch;
     double elapsed = 0;
     for (int part = 0; part < parts; ++part) {

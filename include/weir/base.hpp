@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -27,9 +28,8 @@ class Error : public std::runtime_error {
 // Throws what `status` says, and frees it; nothing for success.
 inline void check(weir_status* status) {
   if (status != nullptr) {
-    const Error error(weir_status_code(status), weir_status_text(status));
-    weir_status_free(status);
-    throw error;
+    const std::unique_ptr<weir_status, void (*)(weir_status*)> owned(status, weir_status_free);
+    throw Error(weir_status_code(status), weir_status_text(status));
   }
 }
 

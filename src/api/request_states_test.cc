@@ -91,10 +91,10 @@ TEST_P(RequestStates, AnswerEveryOperationAsTheTableSays) {
        [&](const auto& r) {
          // Somebody else has to end what is under way.
          std::thread other([&] {
-           if (r.state() == WEIR_REQUEST_QUEUED) {
+           const weir_request_state state = r.state();  // once: what was queued runs when it is let go
+           if (state == WEIR_REQUEST_QUEUED) {
              go_.signal(next_);
-           }
-           if (r.state() == WEIR_REQUEST_RUNNING) {
+           } else if (state == WEIR_REQUEST_RUNNING) {
              r.cancel();
            }
          });

@@ -35,6 +35,7 @@ typedef struct weir_allocations {
   int64_t maps;  // calls of mmap outside the allocator
 } weir_allocations;
 
+// NOLINTBEGIN(modernize-*): C as well
 typedef void (*weir_interposer_begin_function)(void);
 typedef void (*weir_interposer_end_function)(weir_allocations* counts);
 
@@ -60,6 +61,7 @@ static inline weir_allocations weir_allocations_end(void) {
   }
   return counts;
 }
+// NOLINTEND(modernize-*)
 
 #ifdef __cplusplus
 }  // extern "C"

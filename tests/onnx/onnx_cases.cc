@@ -46,7 +46,7 @@ Result<Array> read_array(const std::string& path) {
   if (array.bytes.size() != tensor.raw_data().size()) {
     return fail(StatusCode::kDataLoss, "File '{}' holds ({}) bytes.", path, tensor.raw_data().size());
   }
-  std::memcpy(array.bytes.data(), tensor.raw_data().data(), array.bytes.size());
+  std::ranges::copy(std::as_bytes(std::span(tensor.raw_data())), array.bytes.begin());
   return array;
 }
 
