@@ -95,8 +95,11 @@ Extent slice_extent(const ConcreteOp& op, std::span<std::byte> target) {
   const auto starts = numbers(op.get<SliceAttributes>().starts);
   const auto steps = numbers(op.get<SliceAttributes>().steps);
   for (int i = 0; i < op.outputs[0].rank; ++i) {
-    constants.view.strides[i] = op.inputs[0].strides[i] * steps[i];
-    constants.offset += op.inputs[0].strides[i] * starts[i];
+    // A start or step that no element is taken by may be anything.
+    const int64_t stride = op.inputs[0].strides[i];
+    const int64_t extent = op.outputs[0].shape[i];
+    constants.view.strides[i] = extent > 1 ? stride * steps[i] : 0;
+    constants.offset += extent > 0 ? stride * starts[i] : 0;
   }
   return record_view(constants, op, target);
 }
@@ -247,7 +250,7 @@ Extent pad_extent(const ConcreteOp& op, std::span<std::byte> target) {
   const auto begin = numbers(attributes.begin);
   const auto end = numbers(attributes.end);
   for (int i = 0; i < constants.x.rank; ++i) {
-    constants.crop[i] = std::max<int64_t>(-begin[i], 0);
+    constants.crop[i] = std::clamp<int64_t>(-begin[i], 0, constants.x.shape[i]);
     constants.pad[i] = std::max<int64_t>(begin[i], 0);
     constants.extent[i] =
         std::max<int64_t>(constants.x.shape[i] - constants.crop[i] + std::min<int64_t>(end[i], 0), 0);

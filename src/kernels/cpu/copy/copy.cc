@@ -202,8 +202,10 @@ Extent slice_extent(const ConcreteOp& op, std::span<std::byte> target) {
   CopyConstants constants = constants_for(op.outputs[0]);
   const auto& attributes = op.get<SliceAttributes>();
   for (int i = 0; i < constants.rank; ++i) {
-    constants.piece[0].source_strides[i] = op.inputs[0].strides[i] * attributes.steps[i];
-    constants.piece[0].source_offset += op.inputs[0].strides[i] * attributes.starts[i].constant();
+    // A start or step that no element is taken by may be anything.
+    const int64_t stride = op.inputs[0].strides[i];
+    if (constants.shape[i] > 1) constants.piece[0].source_strides[i] = stride * attributes.steps[i];
+    if (constants.shape[i] > 0) constants.piece[0].source_offset += stride * attributes.starts[i].constant();
   }
   return record(constants, target);
 }

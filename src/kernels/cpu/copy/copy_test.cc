@@ -106,6 +106,19 @@ TEST(Slice, StepsAndNegativeSteps) {
   }
 }
 
+// Steps that nothing takes: of one element, or of none.
+TEST(Slice, StepsAsLongAsTheyGo) {
+  const TensorSpec x = make_spec(ElementType::kFloat32, {5, 40, 7, 300});
+  KernelCase(Op::kSlice, SliceAttributes{{4, 39, 0, 1}, {kDimMax, -kDimMax, 1, 2}})
+      .input(x)
+      .output(make_spec(ElementType::kFloat32, {1, 1, 7, 100}))
+      .check();
+  KernelCase(Op::kSlice, SliceAttributes{{kDimMax, -kDimMax, 0, kDimMax}, {kDimMax, kDimMax, 1, -kDimMax}})
+      .input(x)
+      .output(make_spec(ElementType::kFloat32, {0, 3, 7, 0}))
+      .check();
+}
+
 TEST(Expand, AlongAnyAxis) {
   KernelCase(Op::kExpand, NoAttributes{})
       .input(make_spec(kF32, {3, 1}))

@@ -237,7 +237,7 @@ Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
   for (int i = 0; i < x.rank; ++i) {
     const int64_t begin = attributes.begin[static_cast<size_t>(i)].constant();
     const int64_t end = attributes.end[static_cast<size_t>(i)].constant();
-    const int64_t crop = std::max<int64_t>(-begin, 0);
+    const int64_t crop = std::clamp<int64_t>(-begin, 0, x.shape[i]);
     constants.x_offset += crop * x.strides[i];
     axes[i] = {.output = y.shape[i],
                .pad = std::max<int64_t>(begin, 0),

@@ -51,6 +51,9 @@ TEST(Pad, Crops) {
     check(mode, {2, 19, 6, 7}, {0, 0, -1, 2}, {0, 0, 3, -2});
     check(mode, {2, 19, 6, 7}, {0, -3, -1, -2}, {0, -4, -3, -2});
   }
+  // More than there is, as far as pads go.
+  check(PadMode::kConstant, {3, 19, 6, 7}, {0, 0, -9, -kDimMax}, {0, 0, 10, kDimMax - 2});
+  check(PadMode::kConstant, {3, 19, 6, 7}, {-kDimMax, 0, 0, 0}, {kDimMax + 1, 0, 0, 0});
 }
 
 TEST(Pad, Types) {
