@@ -239,6 +239,13 @@ bool are_steps(const std::vector<int64_t>& values) {
          std::ranges::all_of(values, [](int64_t value) { return value >= 1 && value <= INT32_MAX; });
 }
 
+// So that adding them to an extent cannot overflow. An expression is looked at when it has become a number.
+bool are_pads(const Dims& values) {
+  return values.size() <= kMaxRank && std::ranges::all_of(values, [](const Dim& value) {
+           return !value.is_constant() || (value.constant() >= -kDimMax && value.constant() <= kDimMax);
+         });
+}
+
 bool is_axis(int64_t axis) {
   return axis >= 0 && axis < kMaxRank;
 }
@@ -253,6 +260,7 @@ Result<void> verify(const ConvAttributes& a) {
   WEIR_TRY(require(a.dilations.size() == axes && a.pads_begin.size() == axes && a.pads_end.size() == axes,
                    "strides, dilations and pads differ in number"));
   WEIR_TRY(require(are_steps(a.strides) && are_steps(a.dilations), "a stride or dilation is out of range"));
+  WEIR_TRY(require(are_pads(a.pads_begin) && are_pads(a.pads_end), "a pad is out of range"));
   return require(a.group >= 1 && a.group <= kDimMax, "the number of groups is less than 1 or too large");
 }
 
@@ -261,6 +269,7 @@ Result<void> verify(const PoolAttributes& a) {
   WEIR_TRY(require(a.strides.size() == axes && a.dilations.size() == axes && a.pads_begin.size() == axes &&
                        a.pads_end.size() == axes,
                    "kernel, strides, dilations and pads differ in number"));
+  WEIR_TRY(require(are_pads(a.pads_begin) && are_pads(a.pads_end), "a pad is out of range"));
   return require(are_steps(a.kernel) && are_steps(a.strides) && are_steps(a.dilations),
                  "a kernel extent, stride or dilation is out of range");
 }
@@ -271,8 +280,7 @@ Result<void> verify(const LstmAttributes& a) {
 
 Result<void> verify(const ReduceAttributes& a) {
   return require(std::ranges::all_of(a.axes, is_axis) &&
-                     std::ranges::is_sorted(a.axes, std::less_equal<>()) &&
-                     std::ranges::adjacent_find(a.axes) == a.axes.end(),
+                     std::ranges::adjacent_find(a.axes, std::greater_equal<>()) == a.axes.end(),
                  "the axes are out of range, out of order or not distinct");
 }
 
@@ -293,7 +301,8 @@ Result<void> verify(const ResizeAttributes& a) {
 }
 
 Result<void> verify(const PadAttributes& a) {
-  return require(a.begin.size() == a.end.size() && a.begin.size() <= kMaxRank, "the pads differ in number");
+  WEIR_TRY(require(a.begin.size() == a.end.size(), "the pads differ in number"));
+  return require(are_pads(a.begin) && are_pads(a.end), "a pad is out of range");
 }
 
 Result<void> verify(const GatherAttributes& a) {

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 
 namespace weir {
 namespace {
@@ -192,6 +193,12 @@ TEST(AttributeStream, RefusesInconsistentAttributes) {
   EXPECT_THAT(error(Op::kConv, ConvAttributes{{1}, {1}, {0}, {0}, 0, {}}), HasSubstr("groups"));
   EXPECT_THAT(error(Op::kMaxPool, PoolAttributes{{-1}, {1}, {1}, {0}, {0}, false}),
               HasSubstr("kernel extent"));
+  for (const int64_t pad : {kDimMax + 1, -kDimMax - 1, std::numeric_limits<int64_t>::min()}) {
+    EXPECT_THAT(error(Op::kConv, ConvAttributes{{1}, {1}, {pad}, {0}, 1, {}}), HasSubstr("a pad is out"));
+    EXPECT_THAT(error(Op::kMaxPool, PoolAttributes{{1}, {1}, {1}, {0}, {pad}, false}),
+                HasSubstr("a pad is out"));
+    EXPECT_THAT(error(Op::kPad, PadAttributes{PadMode::kConstant, {pad}, {0}, 0}), HasSubstr("a pad is out"));
+  }
   EXPECT_THAT(error(Op::kReduce, ReduceAttributes{ReduceKind::kSum, {1, 1}, true}), HasSubstr("axes"));
   EXPECT_THAT(error(Op::kReduce, ReduceAttributes{ReduceKind::kSum, {2, 1}, true}), HasSubstr("axes"));
   EXPECT_THAT(error(Op::kReduce, ReduceAttributes{ReduceKind::kSum, {8}, true}), HasSubstr("axes"));

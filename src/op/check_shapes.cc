@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/checked.h"
+#include "shape/dim_arithmetic.h"
 
 namespace weir {
 namespace {
@@ -132,8 +133,8 @@ class Checker {
 
   Result<void> bias_and_epilogue(const Epilogue& epilogue, int64_t channels) const {
     if (op_.has_input(2)) {
-      WEIR_TRY(
-          require(in(2).rank == 1 && in(2).shape[0] == channels, "takes a bias as long as its channels"));
+      WEIR_TRY(require(in(2).type == x().type && in(2).rank == 1 && in(2).shape[0] == channels,
+                       "takes a bias of its type, as long as its channels"));
     }
     if (epilogue.empty()) {
       return require(y().type == x().type, "gives the type that it takes");
@@ -158,7 +159,7 @@ class Checker {
     WEIR_ASSIGN(room, checked_add(room, end.constant()));
     WEIR_ASSIGN(const int64_t reach, checked_mul(dilation, kernel - 1));
     WEIR_ASSIGN(room, checked_add(room, -reach - 1));
-    return (room >= 0 ? room / stride : -ceil_div(-room, stride)) + 1;
+    return checked_add(floor_quotient(room, stride), 1);
   }
 
   Result<void> convolution() const {
@@ -221,7 +222,11 @@ class Checker {
       return spec.rank < 0 || std::ranges::equal(shape_of(spec), shape);
     };
     const auto fits = [&](size_t i, std::initializer_list<int64_t> shape) {
-      return !op_.has_input(i) || (is(in(i), shape) && (i == 4 || in(i).type == x().type));
+      const auto typed = [&](const TensorSpec& spec) {
+        return i == 4 ? spec.type == ElementType::kInt32 || spec.type == ElementType::kInt64
+                      : spec.type == x().type;
+      };
+      return !op_.has_input(i) || (is(in(i), shape) && typed(in(i)));
     };
     WEIR_TRY(require(fits(1, {directions, 4 * hidden, x().shape[2]}) &&
                          fits(2, {directions, 4 * hidden, hidden}) && fits(3, {directions, 8 * hidden}) &&

@@ -82,6 +82,7 @@ TEST(CheckShapes, Convolution) {
           {1, of({6, 2, 3, 3}, ElementType::kFloat16)},
           {2, of({5})},
           {2, of({6, 1})},
+          {2, of({6}, ElementType::kFloat16)},
           {3, of({5, 1, 1})},
           {3, of({1, 2, 6, 5, 4})},
           {3, of({6, 1, 1}, ElementType::kInt32)},
@@ -91,6 +92,15 @@ TEST(CheckShapes, Convolution) {
   EXPECT_EQ(error_of(Op::kConv, ConvAttributes{{1}, {1}, {0}, {0}, 1, {}},
                      {of({1, 1, 5}), of({1, 1, 3}), absent_operand()}, {of({1, 1, 3})}),
             "");
+}
+
+// Numbers at the end of 64 bits: no window fits, and what they wrap to is no number of windows either.
+TEST(CheckShapes, WindowsThatPass64Bits) {
+  ConvAttributes a{{INT32_MAX}, {INT32_MAX}, {1 - (int64_t{1} << 32)}, {0}, 1, {}};
+  const TensorSpec x = of({1, 1, 1});
+  const TensorSpec w = of({0, 1, (int64_t{1} << 32) + 1});
+  EXPECT_THAT(error_of(Op::kConv, a, {x, w, absent_operand()}, {of({1, 0, 4294967298})}),
+              HasSubstr("finds places"));
 }
 
 TEST(CheckShapes, TransposedConvolution) {
@@ -114,6 +124,7 @@ TEST(CheckShapes, MatMul) {
           {1, of({6, 2, 4})},
           {1, of({5, 3, 4})},
           {2, of({3})},
+          {2, of({4}, ElementType::kInt8)},
           {3, of({5, 6, 2, 3})},
           {3, of({5, 6, 3, 4})},
           {3, of({6, 2, 4})}});
@@ -131,6 +142,7 @@ TEST(CheckShapes, Lstm) {
           {2, of({2, 20, 4})},
           {3, of({2, 20})},
           {4, of({3}, ElementType::kInt32)},
+          {4, of({2}, ElementType::kInt8)},
           {5, of({2, 2, 4})},
           {6, of({2, 5})},
           {7, of({6, 2, 2, 5})},
