@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <string>
-#include <string_view>
 
 #include "base/checked.h"
 #include "program/program.h"
@@ -27,6 +26,7 @@ struct Reach {
 
 Result<Reach> reach(const ProgramTensor& tensor, std::span<const int64_t> dims) {
   Reach reach;
+  int64_t count = 1;  // empty axes counted as 1, so that no product of extents overflows wherever it begins
   for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
     const int64_t extent = dims[static_cast<size_t>(tensor.shape[axis])];
     if (extent < 0 || extent > kDimMax) {
@@ -38,14 +38,12 @@ Result<Reach> reach(const ProgramTensor& tensor, std::span<const int64_t> dims) 
                     kDimMax);
     }
     reach.empty = reach.empty || extent == 0;
+    if (__builtin_mul_overflow(count, std::max<int64_t>(extent, 1), &count) || count > kDimMax) {
+      return refuse("The tensor has more than ({}) elements, empty axes counted as (1).", kDimMax);
+    }
   }
   if (reach.empty) {
     return reach;
-  }
-  int64_t count = 1;
-  for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
-    WEIR_ASSIGN(count, checked_mul(count, dims[static_cast<size_t>(tensor.shape[axis])]),
-                "while counting the elements");
   }
   for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
     const int64_t extent = dims[static_cast<size_t>(tensor.shape[axis])];
@@ -114,34 +112,6 @@ bool repeats_elements(const ProgramTensor& tensor, std::span<const int64_t> dims
     reached += (axes[i].extent - 1) * axes[i].stride;
   }
   return false;
-}
-
-bool holds(Constraint::Kind kind, int64_t a, int64_t b) {
-  switch (kind) {
-    case Constraint::Kind::kEqual:
-      return a == b;
-    case Constraint::Kind::kDivides:
-      return b != 0 && (b == -1 || a % b == 0);
-    case Constraint::Kind::kAtLeast:
-      return a >= b;
-    case Constraint::Kind::kAtMost:
-      return a <= b;
-  }
-  return false;
-}
-
-std::string_view relation(Constraint::Kind kind) {
-  switch (kind) {
-    case Constraint::Kind::kEqual:
-      return "equals";
-    case Constraint::Kind::kDivides:
-      return "is a multiple of";
-    case Constraint::Kind::kAtLeast:
-      return "is at least";
-    case Constraint::Kind::kAtMost:
-      return "is at most";
-  }
-  return "?";
 }
 
 std::string named_values(const Program& program, std::span<const int64_t> symbols) {

@@ -186,8 +186,8 @@ TEST(Verify, RefusesTensorsThatLie) {
            "Axis (0) has the stride (-9223372036854775808)"},
           {"product overflows",
            [](Program& p) {
-             p.tensors[kOnes].shape[0] = add_number(p, int64_t{1} << 40);
-             p.tensors[kOnes].strides[0] = add_number(p, int64_t{1} << 40);
+             p.tensors[kOnes].shape[0] = add_number(p, 1 << 16);
+             p.tensors[kOnes].strides[0] = add_number(p, kDimMax);
            },
            "does not fit in 64 bits.\n  - while measuring axis (0)"},
           {"offset overflows", [=](Program& p) { p.tensors[kATensor].offset = add_number(p, huge); },
@@ -198,7 +198,22 @@ TEST(Verify, RefusesTensorsThatLie) {
                p.tensors[kOnes].shape[static_cast<size_t>(axis)] = add_number(p, kDimMax);
              }
            },
-           "does not fit in 64 bits.\n  - while counting the elements"},
+           "The tensor has more than (281474976710656) elements"},
+          {"more elements than 64 bits count beside an empty axis",
+           [](Program& p) {
+             for (int axis = 0; axis < 4; ++axis) {
+               p.tensors[kOnes].shape[static_cast<size_t>(axis)] = add_number(p, axis == 3 ? 0 : kDimMax);
+             }
+           },
+           "The tensor has more than (281474976710656) elements"},
+          {"more repeats of one element than bytes count",
+           [](Program& p) {
+             for (int axis = 0; axis < 4; ++axis) {
+               p.tensors[kOnes].shape[static_cast<size_t>(axis)] = add_number(p, 1 << 15);
+               p.tensors[kOnes].strides[static_cast<size_t>(axis)] = add_number(p, 0);
+             }
+           },
+           "The tensor has more than (281474976710656) elements"},
           {"wider elements", [](Program& p) { p.tensors[kBiasTensor].element_type = ElementType::kFloat64; },
            "The tensor reaches from element (0) to (7) of storage (2), which has (4)."},
           {"empty far away",
@@ -314,7 +329,7 @@ TEST(Verify, RefusesStepsThatLie) {
            },
            "Output (1) 'z' lies in storage (7), which no step writes."},
           {"shapes that do not fit", [](Program& p) { p.tensors[kBiasTensor].shape[0] = add_number(p, 4); },
-           "A Conv takes a bias as long as its channels"},
+           "A Conv takes a bias of its type, as long as its channels"},
           {"writes one element again and again",
            [](Program& p) {
              p.tensors[kCTensor].strides[0] = p.tensors[kCTensor].strides[1] = add_number(p, 0);

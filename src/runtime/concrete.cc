@@ -40,11 +40,7 @@ Result<ShapeValues> evaluate_shapes(const Program& program, std::span<const int6
   for (const ProgramConstraint& constraint : program.constraints) {
     const int64_t a = values[constraint.a];
     const int64_t b = values[constraint.b];
-    const bool holds = constraint.kind == Constraint::Kind::kEqual     ? a == b
-                       : constraint.kind == Constraint::Kind::kDivides ? b != 0 && a % b == 0
-                       : constraint.kind == Constraint::Kind::kAtLeast ? a >= b
-                                                                       : a <= b;
-    if (!holds) {
+    if (!holds(constraint.kind, a, b)) {
       return fail(StatusCode::kInvalidArgument, "The shapes do not fit: {} (({}) and ({})).", constraint.what,
                   a, b);
     }

@@ -195,6 +195,11 @@ struct Constraint {
   std::string what;
 };
 
+// Whether a constraint of `kind` holds for these values of a and b, whatever they are.
+bool holds(Constraint::Kind kind, int64_t a, int64_t b);
+// What `kind` says of a and b: "equals", "is a multiple of", "is at least", "is at most".
+std::string_view relation(Constraint::Kind kind);
+
 // The error that names the constraint and both values, or nothing.
 Result<void> check(const Constraint& constraint, std::span<const int64_t> symbols);
 

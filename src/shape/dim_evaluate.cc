@@ -200,37 +200,45 @@ Dim substitute(const Dim& dim, std::span<const std::optional<Dim>> replacements)
   return done.at(dim.node());
 }
 
+bool holds(Constraint::Kind kind, int64_t a, int64_t b) {
+  switch (kind) {
+    case Constraint::Kind::kEqual:
+      return a == b;
+    case Constraint::Kind::kDivides:
+      return b != 0 && (b == -1 || a % b == 0);  // a % −1 traps for INT64_MIN
+    case Constraint::Kind::kAtLeast:
+      return a >= b;
+    case Constraint::Kind::kAtMost:
+      return a <= b;
+  }
+  return false;
+}
+
+std::string_view relation(Constraint::Kind kind) {
+  switch (kind) {
+    case Constraint::Kind::kEqual:
+      return "equals";
+    case Constraint::Kind::kDivides:
+      return "is a multiple of";
+    case Constraint::Kind::kAtLeast:
+      return "is at least";
+    case Constraint::Kind::kAtMost:
+      return "is at most";
+  }
+  return "?";
+}
+
 Result<void> check(const Constraint& constraint, std::span<const int64_t> symbols) {
   WEIR_ASSIGN(int64_t a, constraint.a.evaluate(symbols), "while checking that {}", constraint.what);
   WEIR_ASSIGN(int64_t b, constraint.b.evaluate(symbols), "while checking that {}", constraint.what);
-  bool holds = false;
-  std::string_view relation;
-  switch (constraint.kind) {
-    case Constraint::Kind::kEqual:
-      holds = a == b;
-      relation = "equals";
-      break;
-    case Constraint::Kind::kDivides:
-      holds = b != 0 && (b == -1 || a % b == 0);
-      relation = "is a multiple of";
-      break;
-    case Constraint::Kind::kAtLeast:
-      holds = a >= b;
-      relation = "is at least";
-      break;
-    case Constraint::Kind::kAtMost:
-      holds = a <= b;
-      relation = "is at most";
-      break;
-  }
-  if (holds) {
+  if (holds(constraint.kind, a, b)) {
     return {};
   }
   auto shown = [](const Dim& dim, int64_t value) {
     return dim.is_constant() ? fmt::format("({})", value) : fmt::format("'{}' ({})", dim.to_string(), value);
   };
   return fail(StatusCode::kFailedPrecondition, "{}: the program holds only where {} {} {}.", constraint.what,
-              shown(constraint.a, a), relation, shown(constraint.b, b));
+              shown(constraint.a, a), relation(constraint.kind), shown(constraint.b, b));
 }
 
 Dim SymbolTable::add(std::string_view name, Range range, SymbolSource source) {

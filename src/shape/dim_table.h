@@ -3,10 +3,10 @@
 // DimTable: many Dims as one flat list of operations, which a program stores and evaluates in one pass.
 //
 //   DimTable table;
-//   int32_t height = table.add(value.type.shape[2]);     // while compiling; equal Dims share an entry
-//   std::vector<int64_t> values(table.size());
-//   WEIR_TRY(table.evaluate(symbols, values));           // once a prepared shape; allocates nothing
-//   int64_t h = values[height];
+//   int32_t height = table.add(value.type.shape[2]);        // while compiling; equal Dims share an entry
+//   std::vector<int64_t> values(static_cast<size_t>(table.size()));
+//   WEIR_TRY(evaluate(table.entries(), symbols, values));   // once a prepared shape; allocates for errors
+//   only int64_t h = values[height];
 #pragma once
 
 #include <cstdint>
