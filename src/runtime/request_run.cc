@@ -104,16 +104,24 @@ Result<void> Request::copy_bound_inputs() {
   return {};
 }
 
-void Request::copy_bound_outputs() {
+Result<void> Request::copy_bound_outputs() {
   for (size_t i = 0; i < tables_.output_bindings.size(); ++i) {
     if (tables_.output_bindings[i].copied) {
-      // Shared, so there are contents.
-      if (const auto bytes = tables_.outputs[i]->contents()) {
-        copy_elements(output_spec(static_cast<int32_t>(i)).at(bytes->data()),
-                      tables_.output_bindings[i].tensor);
-      }
+      WEIR_ASSIGN(const std::span<std::byte> bytes, tables_.outputs[i]->contents(), "while copying {}",
+                  port_name(true, static_cast<int32_t>(i)));
+      copy_elements(output_spec(static_cast<int32_t>(i)).at(bytes.data()), tables_.output_bindings[i].tensor);
     }
   }
+  return {};
+}
+
+// What follows a run that went well; where it fails the run has failed, and its states are what they were.
+Result<void> Request::deliver() {
+  return with_memory_guard([&]() -> Result<void> {
+    WEIR_TRY(copy_bound_outputs(), "while running a request of '{}'", session_->name());
+    states_.advance();
+    return {};
+  });
 }
 
 // Each run that completes makes the two buffers of a state change places.
@@ -131,8 +139,7 @@ void Request::completed(void* user, const Status* status) {
       self->tracer_->add_run(*self->current_->commands, self->current_->traced_steps);
     }
     if (status == nullptr) {
-      self->states_.advance();
-      self->copy_bound_outputs();
+      result = self->deliver();
     } else {
       result = with_memory_guard([&] { return self->with_step_name(std::unexpected(*status)); });
     }
@@ -267,13 +274,12 @@ Result<void> Request::run() {
         "request instead.",
         session_->name(), queue.stats().in_flight);
   }
-  const Result<void> result = with_memory_guard([&] { return with_step_name(current_->commands->wait()); });
+  Result<void> result = with_memory_guard([&] { return with_step_name(current_->commands->wait()); });
   if (tracer_) {
     tracer_->add_run(*current_->commands, current_->traced_steps);
   }
   if (result) {
-    states_.advance();
-    copy_bound_outputs();
+    result = deliver();
   }
   (void)conclude(result);
   return result;

@@ -353,7 +353,8 @@ class Request : public RefCounted {
 
   Result<void> copy_bound_inputs();
   Result<void> bind_states();
-  void copy_bound_outputs();
+  Result<void> copy_bound_outputs();
+  Result<void> deliver();
   static void completed(void* user, const Status* status);
   // Makes the shape of `commands` (null: none) the one that runs from now on.
   void set_active(CommandBuffer* commands);

@@ -5,195 +5,23 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/model.h"
-#include "import/testing/model_builder.h"
+#include "tests/faults/slice_parts.h"
 
 namespace weir::faults {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int64_t kFeatures = 5;
-constexpr int64_t kPixels = 3 * 6 * 6;
-constexpr int64_t kMostRows = 4;
-
-// Global, because bodies may not allocate: made before any window.
-struct Files {
-  std::string folder, model, external, program, cache;
-} files;
-int64_t memory_limit = 0;
-int64_t memory_peak = 0;
-std::array<float, kPixels * kMostRows> pixels;
-std::array<std::array<float, kFeatures * kMostRows>, kMostRows + 1> answers;  // by rows
-bool answers_known[kMostRows + 1] = {};
-
-// y[n, 5] = softmax(flatten(mean(relu(conv(x[n, 3, 6, 6])))) · w + b) + position of the row, which depends on
-// the shape alone.
-std::string model_bytes(bool external) {
-  testing::ModelBuilder model(13);
-  const auto ramp = [](size_t count, float scale) {
-    std::vector<float> values(count);
-    for (size_t i = 0; i < count; ++i) {
-      values[i] = scale * static_cast<float>(static_cast<int>(i * 7 % 13) - 6);
-    }
-    return values;
-  };
-  model.input("x", onnx::TensorProto::FLOAT, {"n", "3", "6", "6"});
-  model.floats("kernel", {4, 3, 3, 3}, ramp(108, 0.1f));
-  model.floats("bias", {4}, ramp(4, 0.2f));
-  model.floats("w", {4, kFeatures}, ramp(20, 0.3f));
-  model.floats("b", {kFeatures}, ramp(5, 0.4f));
-  model.int64s("zero", {}, {0});
-  model.int64s("one", {}, {1});
-  model.int64s("column", {2}, {-1, 1});
-  model.node("Conv", {"x", "kernel", "bias"}, {"c"}, "conv");
-  model.node("Relu", {"c"}, {"r"}, "relu");
-  model.node("GlobalAveragePool", {"r"}, {"g"}, "mean");
-  model.node("Flatten", {"g"}, {"f"}, "flatten");
-  model.node("MatMul", {"f", "w"}, {"m"}, "product");
-  model.node("Add", {"m", "b"}, {"a"}, "add");
-  model.node("Softmax", {"a"}, {"s"}, "softmax");
-  model.node("Shape", {"x"}, {"shape"}, "shape");
-  testing::set_integer(model.node("Gather", {"shape", "zero"}, {"n"}, "rows"), "axis", 0);
-  model.node("Range", {"zero", "n", "one"}, {"range"}, "range");
-  testing::set_integer(model.node("Cast", {"range"}, {"positions"}, "cast"), "to", onnx::TensorProto::FLOAT);
-  model.node("Reshape", {"positions", "column"}, {"rows_column"}, "reshape");
-  model.node("Add", {"s", "rows_column"}, {"y"}, "shift");
-  model.output("y");
-  for (onnx::TensorProto& weight : *model.graph().mutable_initializer()) {
-    if (external && weight.name() == "w") {  // beside the model, in a file of its own
-      std::ofstream(files.folder + "/w.bin", std::ios::binary) << weight.raw_data();
-      weight.clear_raw_data();
-      weight.set_data_location(onnx::TensorProto::EXTERNAL);
-      onnx::StringStringEntryProto& location = *weight.add_external_data();
-      location.set_key("location");
-      location.set_value("w.bin");
-    }
-  }
-  return model.bytes();
-}
-
-// Owners that give back what a body has taken, in reverse order.
-template <typename T, void (*release)(T*)>
-struct Owner {
-  T* handle = nullptr;
-  Owner() = default;
-  Owner(const Owner&) = delete;
-  ~Owner() {
-    if (handle != nullptr) {
-      release(handle);
-    }
-  }
-  operator T*() const { return handle; }
-  T** out() { return &handle; }
-};
-using Runtime = Owner<weir_runtime, weir_runtime_release>;
-using Device = Owner<weir_device, weir_device_release>;
-using Session = Owner<weir_session, weir_session_release>;
-using Request = Owner<weir_request, weir_request_release>;
-using Lease = Owner<weir_lease, weir_lease_release>;
-using Event = Owner<weir_event, weir_event_release>;
-using Queue = Owner<weir_queue, weir_queue_release>;
-using Buffer = Owner<weir_buffer, weir_buffer_release>;
-using Heap = Owner<weir_heap, weir_heap_release>;
-using Library = Owner<weir_library, weir_library_release>;
-using Kernel = Owner<weir_kernel, weir_kernel_release>;
-using Commands = Owner<weir_command_buffer, weir_command_buffer_release>;
-
-#define STEP(call)                    \
-  if (!outcome.take(#call, (call))) { \
-    return;                           \
-  }
-
-struct Machine {
-  Runtime runtime;
-  Device device;
-  ~Machine() {
-    if (device.handle != nullptr) {
-      weir_status_free(weir_device_memory(device, WEIR_ALL_CATEGORIES, nullptr, &memory_peak));
-    }
-  }
-};
-
-void open_machine(Machine& machine, Outcome& outcome) {
-  weir_runtime_options runtime = WEIR_INIT(weir_runtime_options);
-  runtime.threads = 3;
-  STEP(weir_runtime_create(&runtime, machine.runtime.out()));
-  weir_device_options device = WEIR_INIT(weir_device_options);
-  device.memory_limit = memory_limit;
-  STEP(weir_device_create_cpu(machine.runtime, &device, machine.device.out()));
-}
-
-void open_session(const Machine& machine, const char* path, Session& session, Outcome& outcome) {
-  weir_session_options options = WEIR_INIT(weir_session_options);
-  options.cache_folder = files.cache.c_str();
-  options.name = "slice";
-  STEP(weir_session_open(machine.runtime, machine.device, path, &options, session.out()));
-  weir_notice notice = WEIR_INIT(weir_notice);
-  for (int32_t i = 0; weir_session_notice(session, i, &notice); ++i) {
-    outcome.noted |= std::strcmp(notice.what, "not cached") == 0;
-  }
-}
-
-weir_tensor tensor_of(void* data, std::initializer_list<int64_t> shape) {
-  weir_tensor tensor = WEIR_INIT(weir_tensor);
-  tensor.data = data;
-  tensor.type = WEIR_FLOAT32;
-  for (const int64_t extent : shape) {
-    tensor.shape[tensor.rank++] = extent;
-  }
-  weir_tensor_set_dense(&tensor);
-  return tensor;
-}
-
-void prepare(weir_request* request, int64_t rows, Outcome& outcome) {
-  const int64_t dims[] = {rows, 3, 6, 6};
-  const weir_shape shape = {dims, 4};
-  STEP(weir_request_prepare(request, &shape, 1));
-}
-
-void compare(const float* got, int64_t rows, Outcome& outcome) {
-  auto& wanted = answers[static_cast<size_t>(rows)];
-  const size_t bytes = static_cast<size_t>(rows * kFeatures) * sizeof(float);
-  if (!answers_known[rows]) {
-    std::memcpy(wanted.data(), got, bytes);
-    answers_known[rows] = true;
-  }
-  outcome.wrong |= std::memcmp(wanted.data(), got, bytes) != 0;
-}
-
-void write_input(weir_request* request, int64_t rows, Outcome& outcome) {
-  weir_tensor input = WEIR_INIT(weir_tensor);
-  STEP(weir_request_input(request, 0, &input));
-  std::memcpy(input.data, pixels.data(), static_cast<size_t>(rows * kPixels) * sizeof(float));
-}
-
-void read_output(weir_request* request, int64_t rows, Outcome& outcome) {
-  weir_tensor output = WEIR_INIT(weir_tensor);
-  STEP(weir_request_output(request, 0, &output));
-  compare(static_cast<const float*>(output.data), rows, outcome);
-}
-
-#define GO(...)        \
-  __VA_ARGS__;         \
-  if (!outcome.ok()) { \
-    return;            \
-  }
-
-void run_once(weir_request* request, int64_t rows, Outcome& outcome) {
-  GO(prepare(request, rows, outcome));
-  GO(write_input(request, rows, outcome));
-  STEP(weir_request_run(request));
-  GO(read_output(request, rows, outcome));
-}
 
 void open_and_run(const char* path, Outcome& outcome) {
   Machine machine;
@@ -208,15 +36,11 @@ void open_and_run(const char* path, Outcome& outcome) {
 // ----------------------------------------------------------------------------------------------------------------
 // Opening: the machine, import, compile, cache.
 
-void empty_cache() {
-  fs::remove_all(files.cache);
-}
-
 // Every name in the cache folder is a whole entry's or a note's.
 std::vector<std::string> strange_files() {
   std::vector<std::string> strange;
-  if (fs::exists(files.cache)) {
-    for (const auto& entry : fs::directory_iterator(files.cache)) {
+  if (fs::exists(files().cache)) {
+    for (const auto& entry : fs::directory_iterator(files().cache)) {
       const std::string extension = entry.path().extension();
       if (extension != ".weir" && extension != ".source") {
         strange.push_back(entry.path().filename());
@@ -227,8 +51,8 @@ std::vector<std::string> strange_files() {
 }
 
 bool cache_has_program() {
-  return fs::exists(files.cache) &&
-         std::any_of(fs::directory_iterator(files.cache), fs::directory_iterator(),
+  return fs::exists(files().cache) &&
+         std::any_of(fs::directory_iterator(files().cache), fs::directory_iterator(),
                      [](const auto& entry) { return entry.path().extension() == ".weir"; });
 }
 
@@ -241,11 +65,11 @@ void check_cache(const Outcome& outcome) {
 }
 
 void open_model_body(Outcome& outcome) {
-  open_and_run(files.model.c_str(), outcome);
+  open_and_run(files().model.c_str(), outcome);
 }
 
 void open_external_body(Outcome& outcome) {
-  open_and_run(files.external.c_str(), outcome);
+  open_and_run(files().external.c_str(), outcome);
 }
 
 void fill_cache() {
@@ -263,7 +87,7 @@ void open_program_body(Outcome& outcome) {
   Machine machine;
   GO(open_machine(machine, outcome));
   Session session;
-  GO(open_session(machine, files.program.c_str(), session, outcome));
+  GO(open_session(machine, files().program.c_str(), session, outcome));
   const int64_t dims[] = {3, 3, 6, 6};
   const weir_shape shape = {dims, 4};
   weir_ledger ledger = WEIR_INIT(weir_ledger);
@@ -279,62 +103,49 @@ void open_program_body(Outcome& outcome) {
 // ----------------------------------------------------------------------------------------------------------------
 // The life of a request, all of it inside the window.
 
-std::unique_ptr<Machine> machine_kept;
-std::unique_ptr<Session> session_kept;
-std::unique_ptr<Request> request_kept;
+// Devices that each of the scenarios below has to itself.
+enum Mode { kPlain, kValidated, kFar };
+constexpr int kModes = 3;
 
+void open_machine_of(Mode mode, Machine& machine, Outcome& outcome) {
+  open_machine(machine, outcome, mode == kValidated, mode == kFar);
+}
+
+struct Kept {
+  Machine machine;
+  Session session;
+  Request request;
+};
+std::unique_ptr<Kept> kept[kModes];
+
+template <Mode mode>
 void keep_session() {
-  if (session_kept == nullptr) {
+  if (kept[mode] == nullptr) {
     Outcome outcome;
-    machine_kept = std::make_unique<Machine>();
-    session_kept = std::make_unique<Session>();
-    open_machine(*machine_kept, outcome);
-    open_session(*machine_kept, files.program.c_str(), *session_kept, outcome);
+    kept[mode] = std::make_unique<Kept>();
+    open_machine_of(mode, kept[mode]->machine, outcome);
+    open_session(kept[mode]->machine, files().program.c_str(), kept[mode]->session, outcome);
     ASSERT_TRUE(outcome.ok()) << outcome.text;
   }
 }
 
-// Has run with one shape; the body needs others.
-void keep_request() {
-  keep_session();
-  Outcome outcome;
-  request_kept = std::make_unique<Request>();
-  outcome.take("create", weir_request_create(*session_kept, nullptr, request_kept->out()));
-  run_once(*request_kept, 4, outcome);
-  ASSERT_TRUE(outcome.ok()) << outcome.text;
-}
-
-void drop_kept() {
-  request_kept.reset();
-  session_kept.reset();
-  machine_kept.reset();
-}
-
-void on_complete(void* user, const weir_status* status) {
-  static_cast<std::atomic<int>*>(user)->store(1 + weir_status_code(status));
-}
-
-void start_and_wait(weir_request* request, int64_t rows, Outcome& outcome) {
-  GO(write_input(request, rows, outcome));
-  Event event;
-  STEP(weir_event_create(machine_kept->device, "done", event.out()));
-  std::atomic<int> told{0};
-  const weir_event_point signal = {event, 1};
-  weir_start_desc start = WEIR_INIT(weir_start_desc);
-  start.signals = &signal;
-  start.signal_count = 1;
-  start.on_complete = on_complete;
-  start.user = &told;
-  weir_submit_answer answer = 0;
-  STEP(weir_request_start(request, &start, &answer));
-  STEP(weir_request_wait(request, -1, nullptr));
-  bool reached = false;
-  STEP(weir_event_wait(event, 1, -1, &reached));
-  GO(read_output(request, rows, outcome));
-  while (told.load() == 0) {  // it is told after the wait may end
-    usleep(10);
+void drop_requests() {
+  for (const std::unique_ptr<Kept>& one : kept) {
+    if (one != nullptr) {
+      weir_request_release(std::exchange(one->request.handle, nullptr));
+    }
   }
-  outcome.wrong |= told.load() != 1;
+}
+
+// Has run with one shape; the body needs others.
+template <Mode mode>
+void keep_request() {
+  keep_session<mode>();
+  drop_requests();
+  Outcome outcome;
+  outcome.take("create", weir_request_create(kept[mode]->session, nullptr, kept[mode]->request.out()));
+  run_once(kept[mode]->request, 4, outcome);
+  ASSERT_TRUE(outcome.ok()) << outcome.text;
 }
 
 void bind_and_run(weir_request* request, int64_t rows, Outcome& outcome) {
@@ -366,14 +177,14 @@ void bind_and_run(weir_request* request, int64_t rows, Outcome& outcome) {
     std::memcpy(&dense[static_cast<size_t>(row * kFeatures)],
                 &spread[static_cast<size_t>(2 * row * kFeatures)], kFeatures * sizeof(float));
   }
-  compare(dense.data(), rows, outcome);
+  compare(dense.data(), rows, kSlice, outcome);
 }
 
-void use_request(weir_request* request, Outcome& outcome) {
+void use_request(weir_device* device, weir_request* request, Outcome& outcome) {
   GO(run_once(request, 2, outcome));
   GO(run_once(request, 3, outcome));
   GO(run_once(request, 2, outcome));
-  GO(start_and_wait(request, 2, outcome));
+  GO(start_and_wait(device, request, 2, outcome));
   GO(bind_and_run(request, 2, outcome));
   weir_tensor input = tensor_of(pixels.data(), {2, 3, 6, 6});
   STEP(weir_request_set_input(request, 0, &input, WEIR_COPY_ALLOW, nullptr));
@@ -383,7 +194,7 @@ void use_request(weir_request* request, Outcome& outcome) {
     STEP(weir_request_lease_output(request, 0, lease.out()));
     weir_tensor leased = WEIR_INIT(weir_tensor);
     STEP(weir_lease_tensor(lease, &leased));
-    compare(static_cast<const float*>(leased.data), 2, outcome);
+    compare(static_cast<const float*>(leased.data), 2, kSlice, outcome);
   }
   weir_ledger planned = WEIR_INIT(weir_ledger);
   STEP(weir_request_planned(request, &planned));
@@ -392,29 +203,47 @@ void use_request(weir_request* request, Outcome& outcome) {
   outcome.wrong |= planned.total != counted.total;
 }
 
+template <Mode mode>
 void request_body(Outcome& outcome) {
   Request request;
-  STEP(weir_request_create(*session_kept, nullptr, request.out()));
-  use_request(request, outcome);
+  STEP(weir_request_create(kept[mode]->session, nullptr, request.out()));
+  use_request(kept[mode]->machine.device, request, outcome);
 }
 
 // Nothing of the fault is left in the request: it goes on where it was.
+template <Mode mode>
 void lasting_request_body(Outcome& outcome) {
-  use_request(*request_kept, outcome);
+  use_request(kept[mode]->machine.device, kept[mode]->request, outcome);
 }
 
+template <Mode mode>
 void check_lasting_request(const Outcome&) {
   Outcome outcome;
-  use_request(*request_kept, outcome);
+  use_request(kept[mode]->machine.device, kept[mode]->request, outcome);
   EXPECT_TRUE(outcome.ok()) << outcome.where << ": " << outcome.text;
   EXPECT_FALSE(outcome.wrong);
 }
 
+// The program and its constants brought to the device, and used.
+template <Mode mode>
+void whole_life_body(Outcome& outcome) {
+  Machine machine;
+  GO(open_machine_of(mode, machine, outcome));
+  Session session;
+  GO(open_session(machine, files().program.c_str(), session, outcome));
+  Request request;
+  STEP(weir_request_create(session, nullptr, request.out()));
+  use_request(machine.device, request, outcome);
+}
+
 // Errors and cancelling, whose words take memory themselves.
+template <Mode mode>
 void mistakes_body(Outcome& outcome) {
   Request request;
-  STEP(weir_request_create(*session_kept, nullptr, request.out()));
-  GO(prepare(request, 2, outcome));
+  STEP(weir_request_create(kept[mode]->session, nullptr, request.out()));
+  const int64_t dims[] = {2, 3, 6, 6};
+  const weir_shape right = {dims, 4};
+  STEP(weir_request_prepare(request, &right, 1));
   const auto expect = [&](weir_status* status, weir_code wanted) {
     const weir_code code = weir_status_code(status);
     if (code != wanted && code == WEIR_RESOURCE_EXHAUSTED) {
@@ -433,7 +262,7 @@ void mistakes_body(Outcome& outcome) {
   if (!expect(weir_request_input(request, 7, &tensor), WEIR_OUT_OF_RANGE)) return;
   // A producer that fails: the request fails with its words, and runs again afterwards.
   Event event;
-  STEP(weir_event_create(machine_kept->device, "producer", event.out()));
+  STEP(weir_event_create(kept[mode]->machine.device, "producer", event.out()));
   const weir_event_point wait = {event, 1};
   weir_start_desc start = WEIR_INIT(weir_start_desc);
   start.waits = &wait;
@@ -463,9 +292,10 @@ void add_one(const weir_invocation* invocation) {
   }
 }
 
+template <Mode mode>
 void resources_body(Outcome& outcome) {
   Machine machine;
-  GO(open_machine(machine, outcome));
+  GO(open_machine_of(mode, machine, outcome));
   weir_heap_desc heap_desc = WEIR_INIT(weir_heap_desc);
   heap_desc.size = 1 << 20;
   heap_desc.label = "heap of the slice";
@@ -536,43 +366,59 @@ void resources_body(Outcome& outcome) {
   outcome.wrong |= held != current;
 }
 
-void drop_request() {
-  request_kept.reset();
-}
-
-void nothing() {}
-void nothing_more(const Outcome&) {}
-
-constexpr Scenario kScenarios[] = {
+constexpr Scenario kOwn[] = {
     {"open_and_compile", empty_cache, open_model_body, check_cache, nothing},
     {"open_cached", fill_cache, open_model_body, check_cache, nothing},
     {"open_external", empty_cache, open_external_body, check_cache, nothing},
     {"open_program", nothing, open_program_body, nothing_more, nothing},
-    {"request", keep_session, request_body, nothing_more, nothing},
-    {"lasting_request", keep_request, lasting_request_body, check_lasting_request, drop_request},
-    {"mistakes", keep_session, mistakes_body, nothing_more, nothing},
-    {"resources", nothing, resources_body, nothing_more, nothing},
+    {"request", keep_session<kPlain>, request_body<kPlain>, nothing_more, nothing, true},
+    {"lasting_request", keep_request<kPlain>, lasting_request_body<kPlain>, check_lasting_request<kPlain>,
+     drop_requests, true},
+    {"mistakes", keep_session<kPlain>, mistakes_body<kPlain>, nothing_more, nothing, true},
+    {"resources", nothing, resources_body<kPlain>, nothing_more, nothing},
+    {"validated_session", nothing, whole_life_body<kValidated>, nothing_more, nothing},
+    {"validated_lasting_request", keep_request<kValidated>, lasting_request_body<kValidated>,
+     check_lasting_request<kValidated>, drop_requests, true},
+    {"validated_mistakes", keep_session<kValidated>, mistakes_body<kValidated>, nothing_more, nothing, true},
+    {"validated_resources", nothing, resources_body<kValidated>, nothing_more, nothing},
+    {"far_session", nothing, whole_life_body<kFar>, nothing_more, nothing, false, true},
+    {"far_lasting_request", keep_request<kFar>, lasting_request_body<kFar>, check_lasting_request<kFar>,
+     drop_requests, true, true},
+    {"far_mistakes", keep_session<kFar>, mistakes_body<kFar>, nothing_more, nothing, true, true},
+    {"far_resources", nothing, resources_body<kFar>, nothing_more, nothing, false, true},
 };
 
 }  // namespace
 
+void empty_cache() {
+  fs::remove_all(files().cache);
+}
+
+void drop_kept() {
+  for (std::unique_ptr<Kept>& one : kept) {
+    one.reset();
+  }
+  drop_kept_models();
+}
+
 void make_models() {
-  files.folder = fs::temp_directory_path() / ("weir_faults_" + std::to_string(getpid()));
-  files.model = files.folder + "/slice.onnx";
-  files.program = files.folder + "/slice.weir";
-  files.cache = files.folder + "/cache";
-  fs::create_directories(files.folder);
-  files.external = files.folder + "/external.onnx";
-  std::ofstream(files.model, std::ios::binary) << model_bytes(false);
-  std::ofstream(files.external, std::ios::binary) << model_bytes(true);
-  auto compiled = compile_model(files.model, files.program, {});
+  files().folder = fs::temp_directory_path() / ("weir_faults_" + std::to_string(getpid()));
+  files().model = files().folder + "/slice.onnx";
+  files().program = files().folder + "/slice.weir";
+  files().cache = files().folder + "/cache";
+  fs::create_directories(files().folder);
+  files().external = files().folder + "/external.onnx";
+  std::ofstream(files().model, std::ios::binary) << model_bytes(false);
+  std::ofstream(files().external, std::ios::binary) << model_bytes(true);
+  auto compiled = compile_model(files().model, files().program, {});
   ASSERT_TRUE(compiled) << compiled.error().to_string();
   for (size_t i = 0; i < pixels.size(); ++i) {
     pixels[i] = static_cast<float>(static_cast<int>(i * 37 % 101) - 50) / 50;
   }
+  make_more_models();
   // Twice, so that what libraries make once is made.
   for (int i = 0; i < 2; ++i) {
-    for (const Scenario& scenario : kScenarios) {
+    for (const Scenario& scenario : scenarios()) {
       Outcome outcome;
       scenario.before();
       scenario.body(outcome);
@@ -582,7 +428,7 @@ void make_models() {
   }
   for (int64_t rows : {2, 3}) {  // a row of softmax sums to 1, and has its position added to each of 5
     for (int64_t row = 0; row < rows; ++row) {
-      const float* values = &answers[static_cast<size_t>(rows)][static_cast<size_t>(row * kFeatures)];
+      const float* values = answer_of(rows, kSlice) + row * kFeatures;
       EXPECT_NEAR(std::accumulate(values, values + kFeatures, 0.0f), 1 + 5 * row, 1e-5f);
     }
   }
@@ -590,20 +436,17 @@ void make_models() {
 
 void remove_models() {
   drop_kept();
-  fs::remove_all(files.folder);
+  fs::remove_all(files().folder);
 }
 
 std::span<const Scenario> scenarios() {
-  return kScenarios;
-}
-
-void set_memory_limit(int64_t bytes) {
-  drop_kept();
-  memory_limit = bytes;
-}
-
-int64_t last_memory_peak() {
-  return memory_peak;
+  static const std::vector<Scenario> all = [] {
+    std::vector<Scenario> both(std::begin(kOwn), std::end(kOwn));
+    const std::span<const Scenario> more = model_scenarios();
+    both.insert(both.end(), more.begin(), more.end());
+    return both;
+  }();
+  return all;
 }
 
 }  // namespace weir::faults

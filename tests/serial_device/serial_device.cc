@@ -105,6 +105,7 @@ class SerialCommandBuffer final : public SoftwareCommandBuffer {
 
   Result<void> execute(StatusRecord& record) override {
     const SoftwareDevice::Access access(software_device());
+    WEIR_TRY(access.granted());
     for (const RecordedCommand& command : commands_) {
       if (cancelled()) {
         return fail(StatusCode::kCancelled, "Command buffer '{}' was cancelled while it ran.", label());

@@ -335,6 +335,7 @@ Result<void> CpuCommandBuffer::execute(StatusRecord& record) {
   clear_profile();
   {
     const SoftwareDevice::Access access(*device_);
+    WEIR_TRY(access.granted(), "while running command buffer '{}'", label());
     device_->pool().run(*this);
   }
   sum_profile();

@@ -65,18 +65,20 @@ HostAllocation::~HostAllocation() {
   }
 }
 
-void HostAllocation::copy(bool to_device, int64_t offset, int64_t size) {
+Result<void> HostAllocation::copy(bool to_device, int64_t offset, int64_t size) {
   if (host_ == device_memory_ || device_memory_ == nullptr) {
-    return;
+    return {};
   }
   const SoftwareDevice::Access access(*device_);
+  WEIR_TRY(access.granted());
   std::byte* host = host_ + offset;
   std::byte* device = device_memory_ + offset;
   std::memcpy(to_device ? device : host, to_device ? host : device, static_cast<size_t>(size));
+  return {};
 }
 
-void HostAllocation::set_accessible(bool accessible) {
-  (second_.data() != nullptr ? second_ : first_).set_accessible(accessible);
+bool HostAllocation::set_accessible(bool accessible) {
+  return (second_.data() != nullptr ? second_ : first_).set_accessible(accessible);
 }
 
 Result<int64_t> check_buffer_range(std::string_view label, int64_t size, int64_t offset, int64_t length) {
@@ -165,8 +167,7 @@ Result<void> HostBuffer::carry(bool to_device, int64_t offset, int64_t size) {
                 label());
   }
   WEIR_ASSIGN(const int64_t length, check_buffer_range(label(), this->size(), offset, size));
-  allocation_->copy(to_device, heap_offset() + offset, length);
-  return {};
+  return allocation_->copy(to_device, heap_offset() + offset, length);
 }
 
 HostHeap::HostHeap(Ref<HostAllocation> allocation, int64_t size, MemoryCategory category,

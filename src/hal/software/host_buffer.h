@@ -44,9 +44,9 @@ class HostAllocation : public RefCounted {
   std::byte* host_bytes() const { return host_; }             // null for Private
   std::byte* device_bytes() const { return device_memory_; }  // null where the device keeps none
   // Managed with two copies: carries a range over.
-  void copy(bool to_device, int64_t offset, int64_t size);
-  // Of a far device: whether its memory may be touched now.
-  void set_accessible(bool accessible);
+  Result<void> copy(bool to_device, int64_t offset, int64_t size);
+  // Of a far device: whether its memory may be touched now. False where the system refuses.
+  bool set_accessible(bool accessible);
 
  private:
   explicit HostAllocation(SoftwareDevice& device);

@@ -88,10 +88,9 @@ Result<HostMemory> HostMemory::allocate(const Options& options) {
   return memory;
 }
 
-void HostMemory::set_accessible(bool accessible) {
-  if (mapping_ != nullptr) {
-    mprotect(mapping_, static_cast<size_t>(mapping_size_), accessible ? PROT_READ | PROT_WRITE : PROT_NONE);
-  }
+bool HostMemory::set_accessible(bool accessible) {
+  return mapping_ == nullptr || mprotect(mapping_, static_cast<size_t>(mapping_size_),
+                                         accessible ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
 }
 
 void HostMemory::free() {

@@ -42,7 +42,8 @@ class HostMemory {
   std::byte* data() const { return data_; }
   int64_t size() const { return size_; }
   // Only for memory in pages: whether reading and writing it is allowed, or ends the process.
-  void set_accessible(bool accessible);
+  // False where the system refuses, with errno.
+  bool set_accessible(bool accessible);
 
  private:
   void free();

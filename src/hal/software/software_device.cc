@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hal/software/software_device.h"
 
+#include <cerrno>
+#include <cstring>
+
 #include "base/checked.h"
 #include "hal/software/host_buffer.h"
 #include "hal/software/host_event.h"
@@ -141,7 +144,7 @@ Result<Ref<Fence>> SoftwareDevice::create_fence(std::string_view label) {
 void SoftwareDevice::add_far(HostAllocation& allocation) {
   const std::lock_guard lock(far_mutex_);
   far_.push_back(&allocation);
-  allocation.set_accessible(accesses_ > 0);
+  (void)allocation.set_accessible(accesses_ > 0);
 }
 
 void SoftwareDevice::remove_far(HostAllocation& allocation) {
@@ -149,16 +152,37 @@ void SoftwareDevice::remove_far(HostAllocation& allocation) {
   far_.remove(&allocation);
 }
 
-void SoftwareDevice::change_access(int change) {
+Result<void> SoftwareDevice::grant_access() {
+  if (info().unified_memory) {
+    return {};
+  }
+  const std::lock_guard lock(far_mutex_);
+  if (accesses_ == 0) {
+    for (HostAllocation* allocation : far_) {
+      if (!allocation->set_accessible(true)) {
+        const int error = errno;
+        for (HostAllocation* other : far_) {
+          (void)other->set_accessible(false);
+        }
+        return fail(StatusCode::kResourceExhausted,
+                    "The system does not let device '{}' reach its own memory ({}).", info().name,
+                    std::strerror(error));
+      }
+    }
+  }
+  ++accesses_;
+  return {};
+}
+
+// Where the system refuses, stray accesses go unnoticed, and nothing else changes.
+void SoftwareDevice::end_access() {
   if (info().unified_memory) {
     return;
   }
   const std::lock_guard lock(far_mutex_);
-  const bool before = accesses_ > 0;
-  accesses_ += change;
-  if (before != (accesses_ > 0)) {
+  if (--accesses_ == 0) {
     for (HostAllocation* allocation : far_) {
-      allocation->set_accessible(accesses_ > 0);
+      (void)allocation->set_accessible(false);
     }
   }
 }

@@ -25,17 +25,24 @@ class SoftwareDevice : public Device {
   Result<Ref<Event>> create_event(std::string_view label) override;
   Result<Ref<Fence>> create_fence(std::string_view label) override;
 
-  // While one lives, a far device's memory may be touched by the thread that has it and by those that work
-  // for it.
+  // While one lives that was granted, a far device's memory may be touched by the thread that has it and by
+  // those that work for it.
   class Access {
    public:
-    explicit Access(SoftwareDevice& device) : device_(device) { device_.change_access(1); }
-    ~Access() { device_.change_access(-1); }
+    explicit Access(SoftwareDevice& device) : device_(device), granted_(device.grant_access()) {}
+    ~Access() {
+      if (granted_) {
+        device_.end_access();
+      }
+    }
     Access(const Access&) = delete;
     Access& operator=(const Access&) = delete;
+    // kResourceExhausted where the system refuses.
+    const Result<void>& granted() const { return granted_; }
 
    private:
     SoftwareDevice& device_;
+    Result<void> granted_;
   };
   // Memory that is inaccessible but for the time that an Access lives. Kept in a list, so both may allocate.
   void add_far(HostAllocation& allocation);
@@ -49,7 +56,8 @@ class SoftwareDevice : public Device {
 
  private:
   Result<void> check_size(std::string_view what, std::string_view label, int64_t size) const;
-  void change_access(int change);
+  Result<void> grant_access();
+  void end_access();
 
   std::mutex far_mutex_;
   std::list<HostAllocation*> far_;  // guarded by far_mutex_

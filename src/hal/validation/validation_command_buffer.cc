@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/out_of_memory.h"
 #include "base/timed_wait.h"
 #include "hal/software/software_command_buffer.h"
 
@@ -389,7 +390,7 @@ void ValidationCommandBuffer::cancel() {
 void ValidationCommandBuffer::finish(const Result<void>* result) {
   const std::lock_guard lock(mutex_);
   if (result != nullptr) {
-    error_ = *result ? std::nullopt : std::optional<Status>(result->error());
+    error_ = *result ? std::nullopt : std::optional<Status>(copy_of(result->error()));
     ended_.fetch_add(1, std::memory_order_release);
   }
   busy_.store(false, std::memory_order_release);

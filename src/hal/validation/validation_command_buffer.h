@@ -87,8 +87,13 @@ class ValidationCommandBuffer final : public CommandBuffer {
   Result<void> check_usage(const RecordedCommand& command, size_t index) const;
   Result<void> replay();
   void note_barriers();
+  // Called on threads that execute. What they find, and that there was no memory to look, is `violation_`.
   void before(size_t command);
   void after(size_t command);
+  template <typename Look>
+  void guarded(Look&& look);
+  void look_before(size_t command);
+  void look_after(size_t command);
   void check_written(const RecordedCommand& command);
   void poison(const RecordedCommand& command, std::span<const Bytes> bytes);
   void keep_windows(std::span<const Bytes> bytes);

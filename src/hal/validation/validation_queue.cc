@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/out_of_memory.h"
 #include "hal/validation/validation_command_buffer.h"
 
 namespace weir {
@@ -46,16 +47,18 @@ Result<SubmitAnswer> ValidationQueue::submit(const SubmitDescriptor& submission)
   if (commands != nullptr && !commands->begin()) {
     return SubmitAnswer::kBusy;
   }
-  const auto give_up = [&] {
-    if (commands != nullptr) {
-      commands->finish(nullptr);
+  // Nothing of this submission is left in the command buffer unless the queue below took it, whatever ends
+  // it.
+  struct GiveUp {
+    ValidationCommandBuffer* commands;
+    ~GiveUp() {
+      if (commands != nullptr) {
+        commands->finish(nullptr);
+      }
     }
-  };
+  } give_up{commands};
   if (commands != nullptr) {
-    if (Result<void> checked = commands->check_bound(); !checked) {
-      give_up();
-      return std::unexpected(std::move(checked).error());
-    }
+    WEIR_TRY(commands->check_bound());
   }
   pending->queue = this;
   pending->commands = Ref<ValidationCommandBuffer>(commands);
@@ -66,9 +69,8 @@ Result<SubmitAnswer> ValidationQueue::submit(const SubmitDescriptor& submission)
   below.on_complete = {.function = completed, .user = pending.get()};
   Result<SubmitAnswer> answer = inner_->submit(below);
   if (answer && (*answer == SubmitAnswer::kCompleted || *answer == SubmitAnswer::kQueued)) {
+    give_up.commands = nullptr;
     (void)pending.release();  // belongs to `completed`
-  } else {
-    give_up();
   }
   return answer;
 }
@@ -83,17 +85,16 @@ void ValidationQueue::completed(void* user, const Status* status) {
     }
   }
   if (result && status != nullptr) {
-    result = std::unexpected(*status);
+    result = std::unexpected(copy_of(*status));
   }
   if (submission->commands) {
     submission->commands->finish(&result);
   }
   for (const Submission::Signal& signal : submission->signals) {
-    if (result) {
-      (void)signal.event->signal(signal.value);
-    } else {
-      (void)signal.event->fail(signal.value, result.error());
-    }
+    (void)with_memory_guard([&] {
+      return result ? signal.event->signal(signal.value)
+                    : signal.event->fail(signal.value, copy_of(result.error()));
+    });
   }
   if (submission->on_complete) {
     submission->on_complete.call(result ? nullptr : &result.error());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/out_of_memory.h"
 #include "hal/validation/validation_command_buffer.h"
 
 namespace weir {
@@ -26,7 +27,29 @@ void ValidationCommandBuffer::violate(const RecordedCommand& command, StatusCode
   }
 }
 
+template <typename Look>
+void ValidationCommandBuffer::guarded(Look&& look) {
+  const Result<void> looked = with_memory_guard([&]() -> Result<void> {
+    look();
+    return {};
+  });
+  if (!looked) {
+    windows_.clear();  // one of them may lack its bytes in `kept_`
+    if (!violation_) {
+      violation_.emplace(out_of_memory());
+    }
+  }
+}
+
 void ValidationCommandBuffer::before(size_t index) {
+  guarded([&] { look_before(index); });
+}
+
+void ValidationCommandBuffer::after(size_t index) {
+  guarded([&] { look_after(index); });
+}
+
+void ValidationCommandBuffer::look_before(size_t index) {
   if (cancelled_.load(std::memory_order_relaxed)) {
     inner_->cancel();
   }
@@ -128,7 +151,7 @@ void ValidationCommandBuffer::check_scratch(const RecordedCommand& command) {
   }
 }
 
-void ValidationCommandBuffer::after(size_t index) {
+void ValidationCommandBuffer::look_after(size_t index) {
   const RecordedCommand& command = recorder_.commands()[index];
   check_scratch(command);
   for (const Window& window : windows_) {
