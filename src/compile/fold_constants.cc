@@ -170,11 +170,12 @@ Result<void> fold(Graph& graph, NodeId id) {
     }
     const TensorType& type = graph.value(output).type;
     std::byte* data = nullptr;
-    results.push_back(Constant::allocate(*static_bytes(type), data));
-    if (data == nullptr) {
+    Result<Constant> result = Constant::allocate(*static_bytes(type), data);
+    if (!result) {
       return fail(StatusCode::kResourceExhausted, "There is no memory for the ({}) bytes that '{}' folds to.",
                   *static_bytes(type), node.name);
     }
+    results.push_back(*std::move(result));
     output_specs.push_back(concrete_spec(type));
     outputs.push_back(output_specs.back().at(data));
   }

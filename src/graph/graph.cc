@@ -19,24 +19,24 @@ Constant Constant::view(std::span<const std::byte> bytes, std::shared_ptr<const 
 
 Constant Constant::copy(std::span<const std::byte> bytes) {
   std::byte* target = nullptr;
-  Constant constant = allocate(static_cast<int64_t>(bytes.size()), target);
-  if (target == nullptr) {
+  Result<Constant> constant = allocate(static_cast<int64_t>(bytes.size()), target);
+  if (!constant) {
     throw std::bad_alloc();  // as every container does: see base/out_of_memory.h
   }
   if (!bytes.empty()) {
     std::memcpy(target, bytes.data(), bytes.size());
   }
-  return constant;
+  return *std::move(constant);
 }
 
-Constant Constant::allocate(int64_t bytes, std::byte*& writable) {
+Result<Constant> Constant::allocate(int64_t bytes, std::byte*& writable) {
   constexpr int64_t kAlignment = 64;
   const auto rounded = static_cast<size_t>(std::max(align_up(bytes, kAlignment), kAlignment));
   writable = static_cast<std::byte*>(std::aligned_alloc(static_cast<size_t>(kAlignment), rounded));
-  Constant constant;
   if (writable == nullptr) {
-    return constant;
+    return fail(StatusCode::kResourceExhausted, "There is no memory for a constant of ({}) bytes.", bytes);
   }
+  Constant constant;
   std::memset(writable, 0, rounded);
   constant.bytes_ = {writable, static_cast<size_t>(bytes)};
   constant.owner_ = std::shared_ptr<void>(writable, std::free);

@@ -42,8 +42,8 @@ class Constant {
   // Bytes that lie elsewhere; `owner` keeps them alive and unchanged.
   static Constant view(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
   static Constant copy(std::span<const std::byte> bytes);
-  // `bytes` zero bytes, 64-byte aligned, and where to write them; null where the memory is not there.
-  static Constant allocate(int64_t bytes, std::byte*& writable);
+  // `bytes` zero bytes, 64-byte aligned, and where to write them.
+  static Result<Constant> allocate(int64_t bytes, std::byte*& writable);
 
   std::span<const std::byte> bytes() const { return bytes_; }
   // May be unaligned when they lie in a model file.

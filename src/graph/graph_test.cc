@@ -47,7 +47,7 @@ Chain make_chain() {
 
 TEST(ConstantTest, AllocatesZeroedAlignedBytes) {
   std::byte* writable = nullptr;
-  const Constant constant = Constant::allocate(5, writable);
+  const Constant constant = *Constant::allocate(5, writable);
   ASSERT_NE(writable, nullptr);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(writable) % 64, 0u);
   EXPECT_EQ(constant.bytes().size(), 5u);

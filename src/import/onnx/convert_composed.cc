@@ -75,14 +75,6 @@ Result<void> give_scaled(NodeLowering& node, ValueId x, ValueId scale, ValueId b
   return {};
 }
 
-Result<void> require_stash_float32(NodeLowering& node) {
-  WEIR_ASSIGN(const int64_t stash_type, node.integer("stash_type", 1));
-  if (stash_type != 1) {
-    return node.unsupported("The node has stash_type ({}), and (1), float32, is supported.", stash_type);
-  }
-  return {};
-}
-
 // x of rank 3 or more, and a scale and a bias of one number a channel.
 Result<Dims> channel_shape(NodeLowering& node) {
   WEIR_TRY(node.require_inputs(3, 3));
@@ -117,11 +109,13 @@ Result<void> convert_group_normalization(NodeLowering& node) {
   WEIR_ASSIGN(const Dims shape, channel_shape(node));
   WEIR_TRY(require_stash_float32(node));
   WEIR_ASSIGN(const double epsilon, node.real("epsilon", 1e-5F));
-  WEIR_ASSIGN(const int64_t groups, node.integer("num_groups", 0));
-  if (groups < 1) {
-    return node.wrong("Attribute 'num_groups' is ({}), and (1) is the least.", groups);
-  }
+  WEIR_TRY(node.require_attribute("num_groups"));
+  WEIR_ASSIGN(const int64_t groups, node.integer("num_groups", 1, 1, INT32_MAX));
   const Dims& x_shape = node.shape(0);
+  if (x_shape[1].is_constant() && x_shape[1].constant() % groups != 0) {
+    return node.wrong("Input (0) has ({}) channels, which attribute 'num_groups' ({}) does not divide.",
+                      x_shape[1].constant(), groups);
+  }
   WEIR_ASSIGN(ValueId x, node.value(0));
   const Dim rest = exact_div(x_shape[1], groups) * product(std::span(x_shape).subspan(2));
   WEIR_ASSIGN(x, node.emit_reshape(x, {x_shape[0], groups, rest}, "groups"));
@@ -141,6 +135,7 @@ Result<void> convert_rms_normalization(NodeLowering& node) {
   WEIR_ASSIGN(const double epsilon, node.real("epsilon", 1e-5F));
   WEIR_ASSIGN(const int64_t declared, node.integer("axis", -1));
   WEIR_ASSIGN(const int64_t axis, node.normal_axis(declared, node.rank(0)));
+  WEIR_TRY(node.require_broadcast(1, Dims(node.shape(0).begin() + axis, node.shape(0).end())));
   WEIR_ASSIGN(ValueId x, node.value(0));
   WEIR_ASSIGN(x, emit_normalised(node, x, axes_from(axis, node.rank(0)), epsilon, false));
   WEIR_ASSIGN(const ValueId scale, node.value(1));
@@ -232,7 +227,7 @@ Result<void> convert_tile(NodeLowering& node) {
   }
   if (split.size() > static_cast<size_t>(kMaxRank)) {
     return node.unsupported(
-        "Tile repeats ({}) axes of a tensor of type ({}), and both together are at most ({}).",
+        "Tile repeats ({}) axes of a tensor of type ({}), and ({}) axes and repeats together are the most.",
         split.size() - shape.size(), node.type(0).to_string(), kMaxRank);
   }
   const ElementType type = node.element_type(0);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolutions and pools.
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <array>
 
 #include "import/onnx/converters.h"
@@ -18,7 +21,7 @@ struct Windows {
 };
 
 // Numbers that multiply sizes: bounded so that no product overflows.
-constexpr int64_t kMaxWindow = int64_t{1} << 31;
+constexpr int64_t kMaxWindow = INT32_MAX;
 
 Dim reach_of(const Windows& windows, size_t axis) {
   return Dim(windows.dilations[axis]) * (windows.kernel[axis] - 1) + 1;
@@ -48,38 +51,38 @@ Result<Windows> read_windows(NodeLowering& node, std::vector<int64_t> kernel) {
                       node.type(1).to_string());
   }
   Windows windows;
-  WEIR_ASSIGN(windows.kernel, kernel.empty() ? node.integers("kernel_shape", axes, 0) : std::move(kernel));
-  WEIR_ASSIGN(windows.strides, node.integers("strides", axes, 1));
-  WEIR_ASSIGN(windows.dilations, node.integers("dilations", axes, 1));
-  for (const std::vector<int64_t>* numbers : {&windows.kernel, &windows.strides, &windows.dilations}) {
-    for (int64_t number : *numbers) {
-      if (number < 1 || number >= kMaxWindow) {
-        return node.wrong("A kernel, stride or dilation is ({}), and takes from (1) to ({}).", number,
-                          kMaxWindow - 1);
-      }
-    }
+  windows.kernel = std::move(kernel);
+  if (windows.kernel.empty()) {
+    WEIR_TRY(node.require_attribute("kernel_shape"));
+    WEIR_ASSIGN(windows.kernel, node.integers("kernel_shape", axes, 0, 1, kMaxWindow));
   }
-  WEIR_ASSIGN(const std::vector<int64_t> pads, node.integers("pads", 2 * axes, 0));
+  WEIR_ASSIGN(windows.strides, node.integers("strides", axes, 1, 1, kMaxWindow));
+  WEIR_ASSIGN(windows.dilations, node.integers("dilations", axes, 1, 1, kMaxWindow));
+  WEIR_ASSIGN(const std::vector<int64_t> pads, node.integers("pads", 2 * axes, 0, 0, kMaxWindow));
   for (size_t i = 0; i < 2 * axes; ++i) {
-    if (pads[i] < 0 || pads[i] >= kMaxWindow) {
-      return node.wrong("A pad is ({}), and takes from (0) to ({}).", pads[i], kMaxWindow - 1);
-    }
     (i < axes ? windows.begin : windows.end).emplace_back(pads[i]);
   }
   return windows;
 }
 
+Result<std::string> read_auto_pad(NodeLowering& node) {
+  WEIR_ASSIGN(std::string auto_pad, node.text("auto_pad", "NOTSET"));
+  constexpr std::array<std::string_view, 5> kKnown = {"", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"};
+  if (std::ranges::find(kKnown, auto_pad) == kKnown.end()) {
+    return node.wrong("Attribute 'auto_pad' is ({}), and takes NOTSET, VALID, SAME_UPPER or SAME_LOWER.",
+                      auto_pad);
+  }
+  return auto_pad;
+}
+
 // What auto_pad says, in place of pads.
 Result<void> apply_auto_pad(NodeLowering& node, Windows& windows) {
-  WEIR_ASSIGN(const std::string auto_pad, node.text("auto_pad", "NOTSET"));
+  WEIR_ASSIGN(const std::string auto_pad, read_auto_pad(node));
   if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
     pad_to_same(windows, node.type(0), auto_pad == "SAME_UPPER");
   } else if (auto_pad == "VALID") {
     windows.begin.assign(windows.kernel.size(), 0);
     windows.end.assign(windows.kernel.size(), 0);
-  } else if (auto_pad != "NOTSET" && !auto_pad.empty()) {
-    return node.wrong("Attribute 'auto_pad' is ({}), and takes NOTSET, VALID, SAME_UPPER or SAME_LOWER.",
-                      auto_pad);
   }
   return {};
 }
@@ -96,10 +99,15 @@ Result<std::vector<int64_t>> kernel_of_weights(NodeLowering& node) {
       return node.unsupported("The weights have type ({}), and their kernel takes numbers.", w.to_string());
     }
     kernel.push_back(w.shape[i].constant());
+    if (kernel.back() < 1 || kernel.back() > kMaxWindow) {
+      return node.wrong("The weights have type ({}), and their kernel takes (1) to ({}) on an axis.",
+                        w.to_string(), kMaxWindow);
+    }
   }
   WEIR_ASSIGN(const std::optional<std::vector<int64_t>> declared, node.integers("kernel_shape"));
   if (declared && !declared->empty() && *declared != kernel) {
-    return node.wrong("Attribute 'kernel_shape' differs from the weights' type ({}).", w.to_string());
+    return node.wrong("Attribute 'kernel_shape' is ({}), and the weights have type ({}).",
+                      fmt::join(*declared, ", "), w.to_string());
   }
   return kernel;
 }
@@ -110,10 +118,7 @@ Result<ConvAttributes> conv_attributes(NodeLowering& node, const Windows& window
   attributes.dilations = windows.dilations;
   attributes.pads_begin = windows.begin;
   attributes.pads_end = windows.end;
-  WEIR_ASSIGN(attributes.group, node.integer("group", 1));
-  if (attributes.group < 1 || attributes.group >= kMaxWindow) {
-    return node.wrong("Attribute 'group' is ({}), and (1) is the least.", attributes.group);
-  }
+  WEIR_ASSIGN(attributes.group, node.integer("group", 1, 1, kMaxWindow));
   return attributes;
 }
 
@@ -150,8 +155,9 @@ Result<void> convert_conv_transpose(NodeLowering& node) {
   WEIR_ASSIGN(std::vector<int64_t> kernel, kernel_of_weights(node));
   WEIR_ASSIGN(Windows windows, read_windows(node, std::move(kernel)));
   const size_t axes = windows.kernel.size();
-  WEIR_ASSIGN(const std::vector<int64_t> output_padding, node.integers("output_padding", axes, 0));
-  WEIR_ASSIGN(const std::string auto_pad, node.text("auto_pad", "NOTSET"));
+  WEIR_ASSIGN(const std::vector<int64_t> output_padding,
+              node.integers("output_padding", axes, 0, 0, kMaxWindow));
+  WEIR_ASSIGN(const std::string auto_pad, read_auto_pad(node));
   WEIR_ASSIGN(std::optional<std::vector<int64_t>> output_shape, node.integers("output_shape"));
   if (output_shape && output_shape->size() == axes + 2) {
     output_shape->erase(output_shape->begin(), output_shape->begin() + 2);
@@ -161,16 +167,18 @@ Result<void> convert_conv_transpose(NodeLowering& node) {
                       axes);
   }
   const bool sized = output_shape && !output_shape->empty();
+  for (int64_t size : sized ? *output_shape : std::vector<int64_t>()) {
+    if (size < 0 || size > kMaxWindow) {
+      return node.wrong("Attribute 'output_shape' has an element ({}), and takes ({}) to ({}).", size, 0,
+                        kMaxWindow);
+    }
+  }
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
   if (auto_pad == "VALID") {
     windows.begin.assign(axes, 0);
     windows.end.assign(axes, 0);
   }
   for (size_t i = 0; i < axes; ++i) {
-    if (output_padding[i] < 0 || output_padding[i] >= kMaxWindow) {
-      return node.wrong("Attribute 'output_padding' has an element ({}), and (0) is the least.",
-                        output_padding[i]);
-    }
     if (sized || same) {
       const Dim& size = node.shape(0)[i + 2];
       const Dim wanted = sized ? Dim((*output_shape)[i]) : size * windows.strides[i];

@@ -207,7 +207,9 @@ Result<void> convert_mod(NodeLowering& node) {
       }
     }
   }
-  return node.unsupported("Mod of data is not supported, Mod of shapes and constants is.");
+  return node.unsupported(
+      "Mod takes integers that follow from shapes and constants, and has ({}) and ({}), fmod ({}).",
+      node.type(0).to_string(), node.type(1).to_string(), fmod);
 }
 
 Result<void> convert_pow(NodeLowering& node) {
@@ -300,6 +302,7 @@ Result<void> convert_clip(NodeLowering& node) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::array<std::optional<double>, 2> bounds = {-kInfinity, kInfinity};
   if (node.version() < 11) {
+    WEIR_TRY(node.require_floating_point(0));
     WEIR_ASSIGN(bounds[0], node.real("min", static_cast<double>(std::numeric_limits<float>::lowest())));
     WEIR_ASSIGN(bounds[1], node.real("max", static_cast<double>(std::numeric_limits<float>::max())));
   } else {
@@ -322,7 +325,8 @@ Result<void> convert_clip(NodeLowering& node) {
   for (size_t i = 1; i < 3; ++i) {
     if (node.has(i)) {
       if (node.type(i).rank() != 0 && node.type(i).element_count() != Dim(1)) {
-        return node.wrong("Bound ({}) has type ({}), and takes a scalar.", i, node.type(i).to_string());
+        return node.wrong("Input ({}), the {}, has type ({}), and takes a scalar.", i,
+                          i == 1 ? "lower bound" : "upper bound", node.type(i).to_string());
       }
       indices.push_back(i);
       ops.push_back(i == 1 ? ScalarOp::kMax : ScalarOp::kMin);
@@ -359,9 +363,9 @@ Result<void> convert_cast_to(NodeLowering& node, ElementType to) {
 
 Result<void> convert_cast(NodeLowering& node) {
   WEIR_TRY(node.require_inputs(1, 1));
-  WEIR_ASSIGN(const int64_t to, node.integer("to", 0));
-  const std::optional<ElementType> type =
-      to < 0 || to > INT32_MAX ? std::nullopt : element_type_of(static_cast<int32_t>(to));
+  WEIR_TRY(node.require_attribute("to"));
+  WEIR_ASSIGN(const int64_t to, node.integer("to", 0, 0, INT32_MAX));
+  const std::optional<ElementType> type = element_type_of(static_cast<int32_t>(to));
   if (!type) {
     return node.unsupported("Cast gives type ({}), and numbers and bool are supported.",
                             onnx_type_name(static_cast<int32_t>(to)));
@@ -446,7 +450,8 @@ Result<void> convert_gelu(NodeLowering& node) {
     const int half = program.append(ScalarOp::kMul, {0, program.immediate(0.5, type)});
     program.append(ScalarOp::kMul, {half, gate});
   } else {
-    return node.unsupported("Gelu has approximate ({}), and (none) and (tanh) are supported.", approximate);
+    return node.unsupported("Attribute 'approximate' is ({}), and (none) and (tanh) are supported.",
+                            approximate);
   }
   return emit_program(node, std::move(operands));
 }
@@ -495,6 +500,7 @@ Result<void> convert_prelu(NodeLowering& node) {
   constexpr std::array<size_t, 2> kBoth = {0, 1};
   WEIR_TRY(node.require_same_type(kBoth));
   WEIR_TRY(node.require_floating_point(0));
+  WEIR_TRY(node.require_broadcast(1, node.shape(0)));
   WEIR_ASSIGN(Operands operands, gather_operands(node, kBoth));
   TileProgram& program = operands.program;
   const int x = operands.numbers[0];

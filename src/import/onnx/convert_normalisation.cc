@@ -62,7 +62,9 @@ Result<void> convert_reduce_product(NodeLowering& node) {
   const Known* elements = node.known(0);
   if (elements == nullptr || node.rank(0) != 1 || reduction.axes.size() != 1 ||
       is_floating_point(node.element_type(0))) {
-    return node.unsupported("ReduceProd of data is not supported, of a shape (a list of integers) it is.");
+    return node.unsupported(
+        "ReduceProd takes all of a list of integers that follows from shapes and constants, and has ({}).",
+        node.type(0).to_string());
   }
   Dim total = 1;
   for (const Scalar& element : elements->elements) {
@@ -112,11 +114,7 @@ Result<void> convert_layer_normalization(NodeLowering& node) {
   WEIR_ASSIGN(const int64_t axis, node.integer("axis", -1));
   WEIR_ASSIGN(attributes.axis, node.normal_axis(axis, node.rank(0)));
   WEIR_ASSIGN(attributes.epsilon, node.real("epsilon", 1e-5F));
-  WEIR_ASSIGN(const int64_t stash_type, node.integer("stash_type", 1));
-  if (stash_type != 1) {
-    return node.unsupported("LayerNormalization has stash_type ({}), and (1), float32, is supported.",
-                            stash_type);
-  }
+  WEIR_TRY(require_stash_float32(node));
   std::vector<ValueId> operands;
   for (size_t i = 0; i < (node.has(2) ? 3U : 2U); ++i) {
     WEIR_ASSIGN(operands.emplace_back(), node.value(i));
@@ -142,10 +140,7 @@ Result<Affine> fold_parameters(NodeLowering& node, double epsilon, const Dims& s
   std::array<std::byte*, 2> targets{};
   std::array<Constant, 2> constants;
   for (size_t i = 0; i < 2; ++i) {
-    constants[i] = Constant::allocate(channels * 4, targets[i]);
-    if (targets[i] == nullptr) {
-      return fail(StatusCode::kResourceExhausted, "There is no memory for ({}) channels.", channels);
-    }
+    WEIR_ASSIGN(constants[i], Constant::allocate(channels * 4, targets[i]));
   }
   for (int64_t c = 0; c < channels; ++c) {
     std::array<double, 4> parameter{};
@@ -232,6 +227,14 @@ constexpr auto kConverters = std::to_array<Converter>({
 });
 
 }  // namespace
+
+Result<void> require_stash_float32(NodeLowering& node) {
+  WEIR_ASSIGN(const int64_t stash_type, node.integer("stash_type", 1));
+  if (stash_type != 1) {
+    return node.unsupported("Attribute 'stash_type' is ({}), and (1), float32, is supported.", stash_type);
+  }
+  return {};
+}
 
 Result<Reduction> read_reduction(NodeLowering& node) {
   Reduction reduction;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Matrix products and recurrent layers.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 
@@ -78,6 +80,9 @@ Result<void> convert_gemm(NodeLowering& node) {
     return {};
   }
   WEIR_ASSIGN(ValueId y, node.emit(Op::kMatMul, MatMulAttributes{}, {a, b}));
+  if (has_c) {
+    WEIR_TRY(node.require_broadcast(2, node.type_of(y).shape));
+  }
   if (alpha == 1 && !has_c) {
     node.set_output(0, y);
     return {};
@@ -97,13 +102,8 @@ Result<void> convert_gemm(NodeLowering& node) {
     }
     program.append(ScalarOp::kAdd, {result, added});
   }
-  const Dims product_shape = node.type_of(y).shape;
   WEIR_ASSIGN(
       y, node.emit(Op::kElementwise, ElementwiseAttributes{std::move(program)}, std::move(values), "add"));
-  if (node.type_of(y).shape.size() != product_shape.size()) {
-    return node.wrong("Gemm adds ({}) to a matrix, which does not broadcast to it.",
-                      node.type(2).to_string());
-  }
   node.set_output(0, y);
   return {};
 }
@@ -123,7 +123,8 @@ Result<void> check_lstm_activations(NodeLowering& node, int64_t directions) {
   }
   if (!same) {
     return node.unsupported(
-        "LSTM has activations other than (Sigmoid, Tanh, Tanh) a direction, which are supported.");
+        "LSTM has activations ({}), and (Sigmoid, Tanh, Tanh) for each of ({}) directions are supported.",
+        fmt::join(activations->strings(), ", "), directions);
   }
   return {};
 }
@@ -134,17 +135,19 @@ Result<void> convert_lstm(NodeLowering& node) {
   WEIR_TRY(node.require_same_type(kFloating));
   WEIR_TRY(node.require_floating_point(0));
   if (node.has(7)) {
-    return node.unsupported("LSTM has peephole weights (input 7), and those without are supported.");
+    return node.unsupported("LSTM has peephole weights (input 7, {}), and those without are supported.",
+                            node.type(7).to_string());
   }
   if (node.attribute("clip") != nullptr) {
-    return node.unsupported("LSTM has attribute 'clip', and those without are supported.");
+    WEIR_ASSIGN(const double clip, node.real("clip", 0));
+    return node.unsupported("LSTM has attribute 'clip' ({}), and those without are supported.", clip);
   }
   WEIR_ASSIGN(const int64_t input_forget, node.integer("input_forget", 0));
   if (input_forget != 0) {
-    return node.unsupported("LSTM has input_forget ({}), and (0) is supported.", input_forget);
+    return node.unsupported("Attribute 'input_forget' is ({}), and (0) is supported.", input_forget);
   }
   if (node.has(4) && node.element_type(4) != ElementType::kInt32) {
-    return node.wrong("LSTM has sequence_lens of type ({}), and takes int32.", node.type(4).to_string());
+    return node.wrong("Input (4), the lengths, has type ({}), and takes int32.", node.type(4).to_string());
   }
   if (node.rank(0) != 3 || node.rank(1) != 3 || node.rank(2) != 3) {
     return node.wrong("LSTM takes tensors of rank 3, and has ({}), ({}) and ({}).", node.type(0).to_string(),
@@ -157,15 +160,13 @@ Result<void> convert_lstm(NodeLowering& node) {
   } else if (direction == "bidirectional") {
     attributes.direction = LstmDirection::kBidirectional;
   } else if (direction != "forward") {
-    return node.wrong("LSTM has direction ({}), and takes forward, reverse or bidirectional.", direction);
+    return node.wrong("Attribute 'direction' is ({}), and takes forward, reverse or bidirectional.",
+                      direction);
   }
   WEIR_TRY(check_lstm_activations(node, direction == "bidirectional" ? 2 : 1));
   WEIR_ASSIGN(attributes.hidden_size,
               node.integer("hidden_size", node.shape(2)[2].as_constant().value_or(0)));
-  WEIR_ASSIGN(const int64_t layout, node.integer("layout", 0));
-  if (layout != 0 && layout != 1) {
-    return node.wrong("LSTM has layout ({}), and takes (0) or (1).", layout);
-  }
+  WEIR_ASSIGN(const int64_t layout, node.integer("layout", 0, 0, 1));
   std::vector<ValueId> operands;
   for (size_t i = 0; i < 7; ++i) {
     operands.push_back(kNoValue);
@@ -177,7 +178,7 @@ Result<void> convert_lstm(NodeLowering& node) {
     const bool batch_first = layout == 1 && (i == 0 || i >= 5);
     if (batch_first) {
       if (node.rank(i) != 3) {
-        return node.wrong("LSTM has input ({}) of type ({}), and takes rank 3.", i, node.type(i).to_string());
+        return node.wrong("Input ({}) has type ({}), and takes rank 3.", i, node.type(i).to_string());
       }
       WEIR_ASSIGN(operands[i], node.emit_transpose(operands[i], {1, 0, 2}, fmt::format("input{}", i)));
     }

@@ -2,6 +2,8 @@
 //
 // Resize and Upsample. A scale that is close to a fraction of small numbers counts as that fraction when the
 // size of the result is computed: float32 holds 0.7 as 0.69999999, and ten times that is meant to be 7.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -67,10 +69,16 @@ struct Target {
   std::vector<double> scales;
 };
 
+std::unexpected<Status> depends_on_data(const NodeLowering& node, size_t scales) {
+  return node.unsupported(
+      "The scales (input {}) depend on data, and have to follow from shapes and constants.", scales);
+}
+
 Result<Target> target_of_scales(NodeLowering& node, const Known& scales, std::span<const int64_t> axes) {
   Target target{node.shape(0), std::vector<double>(node.shape(0).size(), 1.0)};
   if (scales.elements.size() != axes.size()) {
-    return node.wrong("Resize has ({}) scales for ({}) axes.", scales.elements.size(), axes.size());
+    return node.wrong("The node has ({}) scales, and takes one for each of ({}) axes.",
+                      scales.elements.size(), axes.size());
   }
   bool numbers = true;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -83,7 +91,7 @@ Result<Target> target_of_scales(NodeLowering& node, const Known& scales, std::sp
       continue;
     }
     if (!(*scale.real > 0) || !std::isfinite(*scale.real)) {
-      return node.wrong("Resize has a scale ({}), and takes numbers above 0.", *scale.real);
+      return node.wrong("The scale of axis ({}) is ({}), and takes a number above 0.", axis, *scale.real);
     }
     target.scales[axis] = *scale.real;
     target.shape[axis] = scaled_size(size, *scale.real);
@@ -97,11 +105,12 @@ Result<Target> target_of_scales(NodeLowering& node, const Known& scales, std::sp
 Result<Target> target_of_sizes(NodeLowering& node, const Dims& sizes, std::span<const int64_t> axes) {
   Target target{node.shape(0), {}};
   if (sizes.size() != axes.size()) {
-    return node.wrong("Resize has ({}) sizes for ({}) axes.", sizes.size(), axes.size());
+    return node.wrong("The node has ({}) sizes, and takes one for each of ({}) axes.", sizes.size(),
+                      axes.size());
   }
   for (size_t i = 0; i < axes.size(); ++i) {
     if (sizes[i].is_constant() && sizes[i].constant() < 1) {
-      return node.wrong("Resize has a size ({}), and (1) is the least.", sizes[i].constant());
+      return node.wrong("The size of axis ({}) is ({}), and (1) is the least.", axes[i], sizes[i].constant());
     }
     target.shape[static_cast<size_t>(axes[i])] = sizes[i];
   }
@@ -164,18 +173,16 @@ Result<void> convert_upsample(NodeLowering& node) {
   Known scales;
   if (node.version() < 9) {
     WEIR_TRY(node.require_inputs(1, 1));
-    const onnx::AttributeProto* declared = node.attribute("scales");
-    if (declared == nullptr) {
-      return node.wrong("Upsample lacks attribute 'scales', and takes it.");
-    }
-    for (float scale : declared->floats()) {
+    WEIR_TRY(node.require_attribute("scales"));
+    WEIR_ASSIGN(const std::optional<std::vector<float>> declared, node.reals("scales"));
+    for (float scale : declared.value_or(std::vector<float>())) {
       scales.elements.push_back(Scalar::number(static_cast<double>(scale)));
     }
   } else {
     WEIR_TRY(node.require_inputs(2, 2));
     const Known* known = node.known(1);
     if (known == nullptr) {
-      return node.unsupported("The scales (input 1) depend on data, and take numbers or shapes.");
+      return depends_on_data(node, 1);
     }
     scales = *known;
   }
@@ -187,9 +194,14 @@ Result<void> convert_upsample(NodeLowering& node) {
   attributes.coordinates = CoordinateMode::kAsymmetric;
   const bool enlarges = std::ranges::any_of(target.scales, [](double scale) { return scale > 1; });
   const bool shrinks = std::ranges::any_of(target.scales, [](double scale) { return scale < 1; });
-  if (attributes.mode == ResizeMode::kNearest && (target.scales.empty() || (enlarges && shrinks))) {
+  if (attributes.mode == ResizeMode::kNearest && target.scales.empty()) {
     return node.unsupported(
-        "The scales both enlarge and shrink or are no numbers, and one of both is supported.");
+        "The scales follow from dimensions, and nearest ones that are numbers are supported.");
+  }
+  if (attributes.mode == ResizeMode::kNearest && enlarges && shrinks) {
+    return node.unsupported(
+        "The scales ({}) both enlarge and shrink, and nearest ones that do one of both are supported.",
+        fmt::join(target.scales, ", "));
   }
   attributes.nearest = shrinks ? NearestMode::kCeil : NearestMode::kFloor;
   return emit_resize(node, std::move(attributes), std::move(target));
@@ -252,11 +264,11 @@ Result<void> convert_resize(NodeLowering& node) {
     return emit_resize(node, std::move(attributes), std::move(target));
   }
   if (!given(2)) {
-    return node.wrong("Resize has neither scales nor sizes, and takes one of them.");
+    return node.wrong("The node has neither scales (input 2) nor sizes (input 3), and takes one of them.");
   }
   const Known* scales = node.known(2);
   if (scales == nullptr) {
-    return node.unsupported("The scales (input 2) depend on data, and take numbers or shapes.");
+    return depends_on_data(node, 2);
   }
   WEIR_ASSIGN(Target target, target_of_scales(node, *scales, axes));
   return emit_resize(node, std::move(attributes), std::move(target));

@@ -107,12 +107,11 @@ Result<SliceBounds> read_slice_bounds(NodeLowering& node) {
   std::optional<std::vector<int64_t>> axes;
   if (node.version() < 10) {
     WEIR_TRY(node.require_inputs(1, 1));
+    WEIR_TRY(node.require_attribute("starts"));
+    WEIR_TRY(node.require_attribute("ends"));
     WEIR_ASSIGN(const std::optional<std::vector<int64_t>> starts, node.integers("starts"));
     WEIR_ASSIGN(const std::optional<std::vector<int64_t>> ends, node.integers("ends"));
     WEIR_ASSIGN(axes, node.integers("axes"));
-    if (!starts || !ends) {
-      return node.wrong("Slice lacks starts or ends, and takes both.");
-    }
     bounds.starts.assign(starts->begin(), starts->end());
     bounds.ends.assign(ends->begin(), ends->end());
   } else {
@@ -151,7 +150,8 @@ Result<void> convert_slice(NodeLowering& node) {
   for (size_t i = 0; i < bounds.axes.size(); ++i) {
     WEIR_ASSIGN(const int64_t axis, node.normal_axis(bounds.axes[i], node.rank(0)));
     if (bounds.steps[i] == 0 || bounds.steps[i] < -kDimMax || bounds.steps[i] > kDimMax) {
-      return node.wrong("A step is ({}), and takes from (1) to ({}) either way.", bounds.steps[i], kDimMax);
+      return node.wrong("The step of axis ({}) is ({}), and takes (1) to ({}), forwards or backwards.", axis,
+                        bounds.steps[i], kDimMax);
     }
     const auto at = static_cast<size_t>(axis);
     axes[at] = slice_axis(shape[at], bounds.starts[i], bounds.ends[i], bounds.steps[i]);
@@ -160,7 +160,8 @@ Result<void> convert_slice(NodeLowering& node) {
 }
 
 // The sizes of the parts: declared, or equal ones.
-Result<Dims> split_sizes(NodeLowering& node, const Dim& size) {
+Result<Dims> split_sizes(NodeLowering& node, int64_t axis) {
+  const Dim& size = node.shape(0)[static_cast<size_t>(axis)];
   const auto outputs = static_cast<int64_t>(node.proto().output_size());
   WEIR_TRY(node.require_inputs(1, node.version() < 13 ? 1 : 2));
   WEIR_ASSIGN(const std::optional<std::vector<int64_t>> declared, node.integers("split"));
@@ -178,12 +179,17 @@ Result<Dims> split_sizes(NodeLowering& node, const Dim& size) {
     // From version 18 the last part may be smaller.
     const bool uneven = node.version() >= 18;
     if (size.is_constant() && !uneven && size.constant() % parts != 0) {
-      return node.wrong("An axis of ({}) is split into ({}) equal parts.", size.constant(), parts);
+      return node.wrong("Axis ({}) has ({}) elements, which do not split into ({}) equal parts.", axis,
+                        size.constant(), parts);
     }
     const Dim part = uneven ? ceil_div(size, parts) : exact_div(size, parts);
     sizes.assign(static_cast<size_t>(parts), part);
     if (uneven) {
       sizes.back() = size - part * (parts - 1);
+      if (sizes.back().is_constant() && sizes.back().constant() < 0) {
+        return node.wrong("Axis ({}) has ({}) elements, too few for ({}) parts, all but the last of ({}).",
+                          axis, size.to_string(), parts, part.to_string());
+      }
     }
   }
   if (static_cast<int64_t>(sizes.size()) != outputs) {
@@ -198,8 +204,8 @@ Result<Dims> split_sizes(NodeLowering& node, const Dim& size) {
   }
   const std::optional<bool> fits = proves_equal(total, size);
   if (fits == false) {
-    return node.wrong("Split has sizes of ({}) in all, on an axis of ({}).", total.to_string(),
-                      size.to_string());
+    return node.wrong("Split has sizes of ({}) in all, and axis ({}) has ({}) elements.", total.to_string(),
+                      axis, size.to_string());
   }
   if (!fits) {
     add_constraint(node.lowering().graph(), {Constraint::Kind::kEqual, total, size,
@@ -213,7 +219,7 @@ Result<void> convert_split(NodeLowering& node) {
   WEIR_ASSIGN(const int64_t declared_axis, node.integer("axis", 0));
   WEIR_ASSIGN(const int64_t axis, node.normal_axis(declared_axis, node.rank(0)));
   const auto at = static_cast<size_t>(axis);
-  WEIR_ASSIGN(const Dims sizes, split_sizes(node, node.shape(0)[at]));
+  WEIR_ASSIGN(const Dims sizes, split_sizes(node, axis));
   Dim offset = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (node.wants(i)) {
@@ -321,10 +327,7 @@ Result<void> convert_concat(NodeLowering& node) {
   std::vector<size_t> all(count);
   std::iota(all.begin(), all.end(), size_t{0});
   WEIR_TRY(node.require_same_type(all));
-  const onnx::AttributeProto* declared = node.attribute("axis");
-  if (declared == nullptr) {
-    return node.wrong("Concat lacks attribute 'axis', and takes it.");
-  }
+  WEIR_TRY(node.require_attribute("axis"));
   WEIR_ASSIGN(const int64_t declared_axis, node.integer("axis", 0));
   WEIR_ASSIGN(const int64_t axis, node.normal_axis(declared_axis, node.rank(0)));
   if (count == 1) {
@@ -377,8 +380,9 @@ Result<void> convert_pad(NodeLowering& node) {
       const std::optional<double> value = node.scalar(2);
       if (!value || node.element_type(2) != node.element_type(0)) {
         return node.unsupported(
-            "Pad fills with a value (input 2, {}) that depends on data or has another type.",
-            node.type(2).to_string());
+            "Input (2), the value, has type ({}), and takes a number of type ({}) that does not depend on "
+            "data.",
+            node.type(2).to_string(), to_string(node.element_type(0)));
       }
       attributes.value = *value;
     }
@@ -402,7 +406,7 @@ Result<void> convert_pad(NodeLowering& node) {
     return node.wrong("Attribute 'mode' is ({}), and takes constant, reflect, edge or wrap.", mode);
   }
   if (pads.size() != 2 * axes.size()) {
-    return node.wrong("Pad has ({}) pads for ({}) axes, and takes two an axis.", pads.size(), axes.size());
+    return node.wrong("Pad has ({}) pads for ({}) axes, and takes two for each.", pads.size(), axes.size());
   }
   attributes.begin.assign(static_cast<size_t>(node.rank(0)), 0);
   attributes.end = attributes.begin;

@@ -150,7 +150,7 @@ Result<void> convert_squeeze(NodeLowering& node) {
     }
     const std::optional<bool> one = proves_equal(shape[i], 1);
     if (one == false) {
-      return node.wrong("Axis ({}) of a tensor of type ({}) is squeezed, and it is not 1.", i,
+      return node.wrong("Axis ({}) of a tensor of type ({}) is squeezed, and takes an extent of 1.", i,
                         node.type(0).to_string());
     }
     if (!one) {
@@ -165,7 +165,7 @@ Result<void> convert_squeeze(NodeLowering& node) {
 Result<void> convert_unsqueeze(NodeLowering& node) {
   WEIR_ASSIGN(std::optional<std::vector<int64_t>> declared, read_axes(node));
   if (!declared) {
-    return node.wrong("Unsqueeze has no axes, and takes them.");
+    return node.wrong("Unsqueeze lacks its axes (attribute 'axes', from version 13 on input 1).");
   }
   const int64_t rank = node.rank(0) + static_cast<int64_t>(declared->size());
   if (rank > kMaxRank) {
@@ -248,7 +248,8 @@ Result<void> convert_identity(NodeLowering& node) {
 Result<void> convert_dropout(NodeLowering& node) {
   WEIR_TRY(node.require_inputs(1, 3));
   if (node.has(2) && node.scalar(2) != 0) {
-    return node.unsupported("Dropout trains (input 2), and only its inference is supported.");
+    return node.unsupported(
+        "Dropout trains (input 2 is true or depends on data), and only its inference is supported.");
   }
   node.alias_input(0, 0);
   return {};
@@ -283,37 +284,51 @@ ImportedValue constant_of(ElementType type, Dims shape, std::span<const T> eleme
   return value;
 }
 
+// Attribute 'value'.
+Result<ImportedValue> read_value(NodeLowering& node, const onnx::AttributeProto& attribute) {
+  if (!attribute.has_t()) {
+    return node.wrong("Attribute 'value' is no tensor.");
+  }
+  return node.lowering().constant_value(attribute.t(), node.name());
+}
+
 Result<void> convert_constant(NodeLowering& node) {
   WEIR_TRY(node.require_inputs(0, 0));
   if (const onnx::AttributeProto* tensor = node.attribute("value")) {
-    if (!tensor->has_t()) {
-      return node.wrong("Attribute 'value' is no tensor.");
-    }
-    WEIR_ASSIGN(ImportedValue value, node.lowering().constant_value(tensor->t(), node.name()));
+    WEIR_ASSIGN(ImportedValue value, read_value(node, *tensor));
     node.set_value(0, std::move(value));
     return {};
   }
-  if (const onnx::AttributeProto* number = node.attribute("value_float")) {
-    const float element = number->f();
+  if (node.attribute("value_float") != nullptr) {
+    WEIR_ASSIGN(const double number, node.real("value_float", 0));
+    const auto element = static_cast<float>(number);
     node.set_value(0, constant_of<float>(ElementType::kFloat32, {}, std::span(&element, 1)));
     return {};
   }
-  if (const onnx::AttributeProto* number = node.attribute("value_int")) {
-    const int64_t element = number->i();
+  if (node.attribute("value_int") != nullptr) {
+    WEIR_ASSIGN(const int64_t element, node.integer("value_int", 0));
     node.set_value(0, constant_of<int64_t>(ElementType::kInt64, {}, std::span(&element, 1)));
     return {};
   }
-  if (const onnx::AttributeProto* list = node.attribute("value_floats")) {
-    const std::span<const float> elements(list->floats().data(), static_cast<size_t>(list->floats_size()));
-    node.set_value(0, constant_of<float>(ElementType::kFloat32, {int64_t{list->floats_size()}}, elements));
+  WEIR_ASSIGN(const std::optional<std::vector<float>> reals, node.reals("value_floats"));
+  if (reals) {
+    node.set_value(0, constant_of<float>(ElementType::kFloat32, {std::ssize(*reals)}, *reals));
     return {};
   }
-  if (const onnx::AttributeProto* list = node.attribute("value_ints")) {
-    const std::vector<int64_t> elements(list->ints().begin(), list->ints().end());
-    node.set_value(0, constant_of<int64_t>(ElementType::kInt64, {int64_t{list->ints_size()}}, elements));
+  WEIR_ASSIGN(const std::optional<std::vector<int64_t>> integers, node.integers("value_ints"));
+  if (integers) {
+    node.set_value(0, constant_of<int64_t>(ElementType::kInt64, {std::ssize(*integers)}, *integers));
     return {};
   }
-  return node.unsupported("The constant is sparse, a string or empty, and dense numbers are supported.");
+  std::vector<std::string_view> names;
+  for (const onnx::AttributeProto& attribute : node.proto().attribute()) {
+    names.emplace_back(attribute.name());
+  }
+  return node.unsupported(
+      "The constant has attributes ({}), and one of value, value_float, value_int, value_floats and "
+      "value_ints "
+      "is supported.",
+      fmt::join(names, ", "));
 }
 
 Result<void> convert_constant_of_shape(NodeLowering& node) {
@@ -322,7 +337,7 @@ Result<void> convert_constant_of_shape(NodeLowering& node) {
   ElementType type = ElementType::kFloat32;
   Scalar element = Scalar::number(0);
   if (const onnx::AttributeProto* tensor = node.attribute("value")) {
-    WEIR_ASSIGN(ImportedValue value, node.lowering().constant_value(tensor->t(), node.name()));
+    WEIR_ASSIGN(ImportedValue value, read_value(node, *tensor));
     const Known* known = node.lowering().known(value);
     if (known == nullptr || known->elements.size() != 1) {
       return node.unsupported("Attribute 'value' has type ({}), and takes one number.",
@@ -346,7 +361,8 @@ Result<void> convert_constant_of_shape(NodeLowering& node) {
   }
   constexpr int64_t kExact = int64_t{1} << 53;
   if (!element.real && (element.numerator.constant() > kExact || element.numerator.constant() < -kExact)) {
-    return node.unsupported("The value ({}) is larger than 2^53.", element.numerator.constant());
+    return node.unsupported("Attribute 'value' is ({}), and takes ({}) to ({}).",
+                            element.numerator.constant(), -kExact, kExact);
   }
   const double value = element.real ? *element.real : static_cast<double>(element.numerator.constant());
   WEIR_ASSIGN(const ValueId y,
@@ -358,8 +374,11 @@ Result<void> convert_constant_of_shape(NodeLowering& node) {
 // Start, limit and step as whole numbers or expressions of dimensions.
 Result<void> convert_whole_range(NodeLowering& node, const Dim& start, const Dim& limit, const Dim& delta) {
   const ElementType type = node.element_type(0);
-  if (!delta.is_constant() || delta.is_constant(0)) {
-    return node.unsupported("The step ({}) of a range takes a number other than 0.", delta.to_string());
+  if (!delta.is_constant()) {
+    return node.unsupported("The step of a range is ({}), and takes a number.", delta.to_string());
+  }
+  if (delta.is_constant(0)) {
+    return node.wrong("The step of a range is (0), and takes another number.");
   }
   const Dim count = max(ceil_div(limit - start, delta), 0);
   const bool computed = !is_floating_point(type) || has_known_arithmetic(type);
@@ -388,9 +407,11 @@ Result<void> convert_range(NodeLowering& node) {
   std::array<Scalar, 3> bounds;
   for (size_t i = 0; i < 3; ++i) {
     const Known* known = node.known(i);
+    constexpr std::array<std::string_view, 3> kNames = {"start", "limit", "step"};
     if (known == nullptr || known->elements.size() != 1) {
       return node.unsupported(
-          "Bound ({}) of a range depends on data or is no scalar, and takes a number from shapes.", i);
+          "Input ({}), the {}, has type ({}), and takes a scalar that follows from shapes and constants.", i,
+          kNames[i], node.type(i).to_string());
     }
     bounds[i] = known->elements[0];
   }
@@ -406,8 +427,13 @@ Result<void> convert_range(NodeLowering& node) {
   if (const auto a = whole(start), b = whole(limit), c = whole(delta); a && b && c) {
     return convert_whole_range(node, *a, *b, *c);
   }
-  if (!start.real || !limit.real || !delta.real || *delta.real == 0) {
-    return node.unsupported("The range has bounds that are neither numbers nor whole, which are supported.");
+  if (!start.real || !limit.real || !delta.real) {
+    return node.unsupported(
+        "The range mixes fractions and expressions of dimensions, and whole numbers beside expressions are "
+        "supported.");
+  }
+  if (*delta.real == 0) {
+    return node.wrong("The step of a range is (0), and takes another number.");
   }
   const double count = std::max(std::ceil((*limit.real - *start.real) / *delta.real), 0.0);
   if (!(count < static_cast<double>(kDimMax))) {
@@ -434,10 +460,10 @@ struct Blocks {
 Result<Blocks> read_blocks(NodeLowering& node) {
   WEIR_TRY(node.require_inputs(1, 1));
   Blocks blocks;
-  WEIR_ASSIGN(blocks.size, node.integer("blocksize", 0));
-  if (blocks.size < 1 || blocks.size > INT32_MAX || node.rank(0) != 4) {
-    return node.wrong("The block size is ({}) on an input of type ({}), and takes 1 or more on rank 4.",
-                      blocks.size, node.type(0).to_string());
+  WEIR_TRY(node.require_attribute("blocksize"));
+  WEIR_ASSIGN(blocks.size, node.integer("blocksize", 1, 1, INT32_MAX));
+  if (node.rank(0) != 4) {
+    return node.wrong("Input (0) has type ({}), and takes rank 4.", node.type(0).to_string());
   }
   WEIR_ASSIGN(const std::string mode, node.text("mode", "DCR"));
   if (mode != "DCR" && mode != "CRD") {
@@ -448,11 +474,21 @@ Result<Blocks> read_blocks(NodeLowering& node) {
   return blocks;
 }
 
+// The size of an axis of the input, divided.
+Result<Dim> divided(NodeLowering& node, size_t axis, int64_t divisor) {
+  const Dim& size = node.shape(0)[axis];
+  if (size.is_constant() && size.constant() % divisor != 0) {
+    return node.wrong("Axis ({}) has ({}) elements, which ({}) does not divide.", axis, size.constant(),
+                      divisor);
+  }
+  return exact_div(size, divisor);
+}
+
 Result<void> convert_depth_to_space(NodeLowering& node) {
   WEIR_ASSIGN(const Blocks blocks, read_blocks(node));
   const Dims& x = blocks.shape;
   const Dim block = blocks.size;
-  const Dim depth = exact_div(x[1], block * block);
+  WEIR_ASSIGN(const Dim depth, divided(node, 1, blocks.size * blocks.size));
   WEIR_ASSIGN(ValueId y, node.value(0));
   WEIR_ASSIGN(y, node.emit_reshape(y,
                                    blocks.depth_first ? Dims{x[0], depth, block, block, x[2], x[3]}
@@ -471,8 +507,8 @@ Result<void> convert_space_to_depth(NodeLowering& node) {
   WEIR_ASSIGN(const Blocks blocks, read_blocks(node));
   const Dims& x = blocks.shape;
   const Dim block = blocks.size;
-  const Dim height = exact_div(x[2], block);
-  const Dim width = exact_div(x[3], block);
+  WEIR_ASSIGN(const Dim height, divided(node, 2, blocks.size));
+  WEIR_ASSIGN(const Dim width, divided(node, 3, blocks.size));
   WEIR_ASSIGN(ValueId y, node.value(0));
   WEIR_ASSIGN(y, node.emit_reshape(y, {x[0], x[1], height, block, width, block}, "blocks"));
   WEIR_ASSIGN(y, node.emit_transpose(y,

@@ -45,6 +45,8 @@ struct Reduction {
 };
 // Axes were an attribute and became an input: for ReduceSum at version 13, for the others at 18.
 Result<Reduction> read_reduction(NodeLowering& node);
+// What normalisations compute in: float32, in whatever type their tensors are.
+Result<void> require_stash_float32(NodeLowering& node);
 
 // A node of a registered operator, with all attributes; what it computes is not looked into.
 Result<void> convert_custom(NodeLowering& node, std::string_view domain,

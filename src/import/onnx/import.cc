@@ -129,8 +129,8 @@ class Importer {
   Result<void> lower_node(const onnx::NodeProto& proto, const NodeOrder& order) {
     const std::string label = node_label(proto);
     if (++node_count_ > kMaxNodes) {
-      return fail(StatusCode::kResourceExhausted, "The model has more than ({}) nodes, and that is the most.",
-                  kMaxNodes);
+      return fail(StatusCode::kResourceExhausted,
+                  "The model has more than ({}) nodes, branches included, and that is the most.", kMaxNodes);
     }
     if (proto.input_size() > kMaxOperands || proto.output_size() > kMaxOperands) {
       return fail(StatusCode::kResourceExhausted,
@@ -195,8 +195,12 @@ class Importer {
 
   // A branch whose condition follows from shapes and constants takes the node's place.
   Result<void> lower_if(const onnx::NodeProto& proto, const std::vector<ImportedValue*>& inputs) {
-    if (inputs.size() != 1 || inputs[0] == nullptr) {
-      return fail(StatusCode::kInvalidArgument, "If has ({}) inputs, and takes one.", inputs.size());
+    if (inputs.empty() || inputs[0] == nullptr) {
+      return fail(StatusCode::kInvalidArgument, "If lacks input (0), its condition.");
+    }
+    if (inputs.size() != 1) {
+      return fail(StatusCode::kInvalidArgument, "If has ({}) inputs, and takes its condition alone.",
+                  inputs.size());
     }
     const Known* condition = lowering_->known(*inputs[0]);
     if (condition == nullptr || condition->elements.size() != 1 ||
@@ -212,9 +216,13 @@ class Importer {
         branch = &attribute.g();
       }
     }
-    if (branch == nullptr || branch->output_size() != proto.output_size()) {
-      return fail(StatusCode::kInvalidArgument, "If has no attribute '{}' with ({}) outputs.", name,
-                  proto.output_size());
+    if (branch == nullptr) {
+      return fail(StatusCode::kInvalidArgument,
+                  "If lacks attribute '{}', the branch that its condition takes.", name);
+    }
+    if (branch->output_size() != proto.output_size()) {
+      return fail(StatusCode::kInvalidArgument, "If has ({}) outputs, and its {} gives ({}).",
+                  proto.output_size(), name, branch->output_size());
     }
     lowering_->push_scope();
     WEIR_TRY(lower_graph(*branch), "while importing the {}", name);

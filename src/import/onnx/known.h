@@ -24,6 +24,9 @@ struct Scalar {
   Dim denominator = 1;         // of a quotient; > 0
   std::optional<double> real;  // a floating-point number; then the others don't count
 
+  // Rather than an expression or a quotient.
+  bool is_number() const { return real || (numerator.is_constant() && denominator.is_constant(1)); }
+
   static Scalar of(Dim value) { return {std::move(value), 1, std::nullopt}; }
   static Scalar number(double value) { return {0, 1, value}; }
 };

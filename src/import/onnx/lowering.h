@@ -34,7 +34,7 @@
 
 namespace weir::onnx_import {
 
-// A value of the model.
+// A value of the model. It has a place in the graph, a constant or known elements, unless it is unsupported.
 struct ImportedValue {
   std::string name;
   TensorType type;
@@ -78,7 +78,7 @@ class Lowering {
   Result<ValueId> materialise(ImportedValue& value);
 
  private:
-  Result<ValueId> materialise_known(const ImportedValue& value);
+  Result<ValueId> materialise_known(const ImportedValue& value, const Known& known);
   // Whether the expressions of a value are within limits.h, together with all before.
   Result<void> take_expressions(std::string_view name, const ImportedValue& value);
 
@@ -134,15 +134,25 @@ class NodeLowering {
   // All these operands have one element type.
   Result<void> require_same_type(std::span<const size_t> operands) const;
   Result<void> require_floating_point(size_t i) const;
+  // Operand i broadcasts to `shape` and does not enlarge it; what is not proved becomes a constraint.
+  Result<void> require_broadcast(size_t i, const Dims& shape) const;
 
   // Attributes; an absent one gives `otherwise`, one of another type is an error.
+  Result<void> require_attribute(std::string_view attribute_name) const;
   const onnx::AttributeProto* attribute(std::string_view attribute_name) const;
   Result<int64_t> integer(std::string_view attribute_name, int64_t otherwise) const;
+  // The same between `least` and `most`.
+  Result<int64_t> integer(std::string_view attribute_name, int64_t otherwise, int64_t least,
+                          int64_t most) const;
   Result<double> real(std::string_view attribute_name, double otherwise) const;
   Result<std::string> text(std::string_view attribute_name, std::string_view otherwise) const;
+  Result<std::optional<std::vector<float>>> reals(std::string_view attribute_name) const;
   Result<std::optional<std::vector<int64_t>>> integers(std::string_view attribute_name) const;
   Result<std::vector<int64_t>> integers(std::string_view attribute_name, size_t count,
                                         int64_t otherwise) const;
+  // The same with each between `least` and `most`.
+  Result<std::vector<int64_t>> integers(std::string_view attribute_name, size_t count, int64_t otherwise,
+                                        int64_t least, int64_t most) const;
   // −rank … rank − 1 to 0 … rank − 1.
   Result<int64_t> normal_axis(int64_t axis, int64_t rank) const;
   // The same for a list; sorted, without repetition.

@@ -154,7 +154,8 @@ class Inputs {
 
   Result<void> add(const onnx::ValueInfoProto& input) {
     if (input.name().empty()) {
-      return fail(StatusCode::kInvalidArgument, "An input has no name.");
+      return fail(StatusCode::kInvalidArgument, "The model's input ({}) has no name.",
+                  lowering_.graph().inputs().size());
     }
     if (!input.type().has_tensor_type()) {
       return fail(StatusCode::kUnimplemented, "The input is no tensor, and only tensors are supported.");

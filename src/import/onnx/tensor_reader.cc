@@ -8,7 +8,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/checked.h"
 #include "base/file_system.h"
 #include "graph/infer.h"
 
@@ -138,8 +137,9 @@ std::unexpected<Status> wrong_count(const TensorType& type, Field field, int64_t
               type.to_string(), field_name(field), found, unit);
 }
 
-std::unexpected<Status> out_of_memory(int64_t bytes) {
-  return fail(StatusCode::kResourceExhausted, "There is no memory for a constant of ({}) bytes.", bytes);
+std::unexpected<Status> wrong_field(const TensorType& type, Field field) {
+  return fail(StatusCode::kInvalidArgument, "The tensor has type ({}), which {} can't hold; {} can.",
+              type.to_string(), field_name(field), field_name(field_of(type.element_type)));
 }
 
 Result<int64_t> parse_integer(std::string_view key, const std::string& text) {
@@ -239,21 +239,19 @@ Result<TensorType> TensorReader::type_of(const onnx::TensorProto& tensor) {
 
 Result<Constant> TensorReader::read(const onnx::TensorProto& tensor) {
   WEIR_ASSIGN(const TensorType type, type_of(tensor));
-  WEIR_ASSIGN(const int64_t count,
-              checked_product({tensor.dims().data(), static_cast<size_t>(tensor.dims_size())}),
-              "while reading tensor '{}'", tensor.name());
   if (!has_possible_size(type)) {
     return fail(StatusCode::kInvalidArgument,
                 "Tensor '{}' has type ({}), and extents with a product of up to ({}) are the most.",
                 tensor.name(), type.to_string(), kDimMax);
   }
+  const int64_t count = type.element_count().constant();
   auto constant = tensor.data_location() == onnx::TensorProto::EXTERNAL
                       ? read_external(tensor, type, byte_size(type.element_type, count))
                       : read_payload(tensor, type, count);
   WEIR_TRY(constant, "while reading tensor '{}'", tensor.name());
   if (type.element_type == ElementType::kBool &&
       std::ranges::any_of(constant->bytes(), [](std::byte byte) { return byte > std::byte{1}; })) {
-    return fail(StatusCode::kInvalidArgument, "Tensor '{}' is bool and has elements beside 0 and 1.",
+    return fail(StatusCode::kInvalidArgument, "Tensor '{}' is bool, and has elements other than 0 and 1.",
                 tensor.name());
   }
   return constant;
@@ -268,14 +266,16 @@ Result<Constant> TensorReader::read_payload(const onnx::TensorProto& tensor, con
   std::byte* target = nullptr;
 
   if (!index || *index >= payloads_.size()) {
-    if (unpacked.size != numbers || unpacked.several ||
-        (unpacked.field && *unpacked.field != field_of(type.element_type))) {
+    if (unpacked.several) {
+      return fail(StatusCode::kInvalidArgument, "The tensor holds elements in two fields, and takes one.");
+    }
+    if (unpacked.field && *unpacked.field != field_of(type.element_type)) {
+      return wrong_field(type, *unpacked.field);
+    }
+    if (unpacked.size != numbers) {
       return wrong_count(type, unpacked.field.value_or(Field::kRaw), unpacked.size, "elements");
     }
-    Constant constant = Constant::allocate(bytes, target);
-    if (target == nullptr) {
-      return out_of_memory(bytes);
-    }
+    WEIR_ASSIGN(Constant constant, Constant::allocate(bytes, target));
     for (int i = 0; i < static_cast<int>(numbers); ++i) {
       if (*unpacked.field == Field::kFloat) {
         const float value = tensor.float_data(i);
@@ -293,12 +293,13 @@ Result<Constant> TensorReader::read_payload(const onnx::TensorProto& tensor, con
 
   const TensorPayload& payload = payloads_[*index];
   if (unpacked.size != 0) {
-    return fail(StatusCode::kInvalidArgument,
-                "The tensor holds elements packed and unpacked, or in two fields.");
+    return fail(
+        StatusCode::kInvalidArgument,
+        "The tensor holds elements in {}, and ({}) in {} that are not packed, and takes one packed field.",
+        field_name(payload.field), unpacked.size, field_name(*unpacked.field));
   }
   if (payload.field != Field::kRaw && payload.field != field_of(type.element_type)) {
-    return fail(StatusCode::kInvalidArgument, "The tensor has type ({}), which {} can't hold.",
-                type.to_string(), field_name(payload.field));
+    return wrong_field(type, payload.field);
   }
   int64_t held = 0;
   for (const FileRange& range : payload.chunks) {
@@ -311,10 +312,7 @@ Result<Constant> TensorReader::read_payload(const onnx::TensorProto& tensor, con
     if (payload.chunks.size() == 1) {
       return Constant::view(chunk(payload.chunks.front()), owner_);
     }
-    Constant constant = Constant::allocate(bytes, target);
-    if (target == nullptr) {
-      return out_of_memory(bytes);
-    }
+    WEIR_ASSIGN(Constant constant, Constant::allocate(bytes, target));
     for (const FileRange& range : payload.chunks) {
       target = std::ranges::copy(chunk(range), target).out;
     }
@@ -325,10 +323,7 @@ Result<Constant> TensorReader::read_payload(const onnx::TensorProto& tensor, con
   if (held < numbers) {
     return wrong_count(type, payload.field, held, "bytes");
   }
-  Constant constant = Constant::allocate(bytes, target);
-  if (target == nullptr) {
-    return out_of_memory(bytes);
-  }
+  WEIR_ASSIGN(Constant constant, Constant::allocate(bytes, target));
   int64_t stored = 0;
   for (const FileRange& range : payload.chunks) {
     const std::span<const std::byte> encoded = chunk(range);
@@ -385,10 +380,9 @@ Result<std::shared_ptr<const MappedFile>> TensorReader::external_file(const std:
     return known->second;
   }
   if (folders_.empty()) {
-    return fail(
-        StatusCode::kFailedPrecondition,
-        "The model keeps elements in file '{}', and a model that is no file has no folder to find it in.",
-        location);
+    return fail(StatusCode::kFailedPrecondition,
+                "The model keeps elements in file '{}', and a model from memory has no folder to find it in.",
+                location);
   }
   if (location.empty() || location.starts_with('/') || has_parent(location)) {
     return fail(StatusCode::kPermissionDenied,

@@ -193,11 +193,6 @@ class Scanner {
       const size_t content = position;
       position += length;
       WEIR_TRY(apply(message, field, wire_type, {start, content, position}, out, payload, depth));
-      if (out.size() > kMaxMessageBytes) {
-        return fail(StatusCode::kResourceExhausted,
-                    "The model has more than ({}) bytes beside its tensors' elements, and that is the most.",
-                    kMaxMessageBytes);
-      }
     }
     if (payload) {
       append_payload(std::move(*payload), out);
@@ -223,6 +218,7 @@ class Scanner {
         }
         std::string nested;
         WEIR_TRY(rewrite(rule.message, field.content, field.end, nested, depth + 1));
+        WEIR_TRY(require_room(nested.size(), out));
         append_length_delimited(number, nested, out);
         return {};
       }
@@ -244,8 +240,19 @@ class Scanner {
         }
         [[fallthrough]];  // an element on its own, which protobuf collects
       case Action::kCopy:
+        WEIR_TRY(require_room(field.end - field.start, out));
         out.append(reinterpret_cast<const char*>(model_.data()) + field.start, field.end - field.start);
         return {};
+    }
+    return {};
+  }
+
+  // Whether the structure may take so many bytes more, but for a tag and a length.
+  static Result<void> require_room(size_t bytes, const std::string& out) {
+    if (out.size() + bytes > kMaxMessageBytes) {
+      return fail(StatusCode::kResourceExhausted,
+                  "The model has more than ({}) bytes beside its tensors' elements, and that is the most.",
+                  kMaxMessageBytes);
     }
     return {};
   }

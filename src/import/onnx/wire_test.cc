@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "import/onnx/limits.h"
 #include "import/testing/model_builder.h"
 
 namespace weir::onnx_import {
@@ -153,6 +154,40 @@ TEST(WireTest, DeepNestingIsAnError) {
   const auto stripped = strip_payloads(bytes_of(model));
   ASSERT_FALSE(stripped);
   EXPECT_THAT(stripped.error().message(), HasSubstr("nests (91) messages"));
+}
+
+// What a small file could make of much: a field of two bytes takes hundreds once it is parsed.
+TEST(WireTest, LimitsAreErrors) {
+  const auto error = [](const std::string& model) {
+    const auto stripped = strip_payloads(bytes_of(model));
+    EXPECT_TRUE(stripped || stripped.error().code() == StatusCode::kResourceExhausted);
+    return stripped ? "stripped" : stripped.error().to_string();
+  };
+  const auto repeated = [](std::string_view text, int64_t count) {
+    std::string result;
+    result.reserve(text.size() * static_cast<size_t>(count));
+    for (int64_t i = 0; i < count; ++i) {
+      result += text;
+    }
+    return result;
+  };
+  const std::string field = "\x08\x07";  // ir_version
+  EXPECT_EQ(error(repeated(field, kMaxFields + 1)),
+            "The model has more than (8388608) fields beside its tensors' elements, and that is the most.");
+  const std::string graph("\x3a\0", 2);
+  EXPECT_EQ(error(repeated(graph, kMaxMessages - 1)), "stripped");
+  EXPECT_EQ(error(repeated(graph, kMaxMessages)),
+            "The model has more than (1048576) nodes, attributes, tensors and graphs, and that is the most.");
+  // The name of the producer, behind a tag and four bytes that say its length.
+  const auto named = [](size_t size) {
+    std::string result = "\x12";
+    for (int shift = 0; shift < 28; shift += 7) {
+      result.push_back(static_cast<char>((size >> shift & 0x7f) | (shift < 21 ? 0x80 : 0)));
+    }
+    return result + std::string(size, 'x');
+  };
+  EXPECT_EQ(error(named(kMaxMessageBytes - 4)),
+            "The model has more than (134217728) bytes beside its tensors' elements, and that is the most.");
 }
 
 TEST(WireTest, TwoPayloadsInOneTensorAreAnError) {
