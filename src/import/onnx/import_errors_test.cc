@@ -88,11 +88,16 @@ TEST(ImportErrorsTest, OfChosenDimensionsAndShapes) {
   EXPECT_EQ(with([](ImportOptions& options) { options.dims = {{"n", {1, 2}}, {"n", {1, 3}}}; }),
             "Dimension 'n' is given (1..2) and (1..3).");
   EXPECT_EQ(with([](ImportOptions& options) { options.dims = {{"m", {1, 1}}}; }),
-            "A dimension 'm' is given, and the model's inputs name (n).");
+            "A dimension 'm' is given, and the model's inputs name (dim1, n).");
   EXPECT_EQ(with([](ImportOptions& options) {
               options.shapes = {{"x", {std::nullopt, Range{-1, 3}, std::nullopt}}};
             }),
-            "Axis (1) is given range (-1..3), and takes one from (0) to (281474976710656).\n  - while "
+            "Dimension 'dim1' is given range (-1..3), and takes one from (0) to (281474976710656).\n  - "
+            "while importing input 'x'");
+  EXPECT_EQ(with([](ImportOptions& options) {
+              options.shapes = {{"x", {std::nullopt, std::nullopt, Range{5, 3}}}};
+            }),
+            "Axis (2) is given range (5..3), and takes one from (0) to (281474976710656).\n  - while "
             "importing input 'x'");
   EXPECT_EQ(with([](ImportOptions& options) { options.shapes = {{"x", {Range{1, 1}}}}; }),
             "Input 'x' is given a shape of (1) axes, and has (3).");
