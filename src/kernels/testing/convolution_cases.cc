@@ -137,7 +137,9 @@ void add_convolution_cases(std::vector<OpCase>& cases) {
   conv(square({2, 40, 5, 9}, 240, 1, 1, 0, 1, Tail::kScale), some);
   conv(square({1, 64, 14, 14}, 128, 1, 2, 0), all);  // a down-sampling shortcut
   conv(square({1, 16, 9, 7}, 8, 1, 3, 0), some);
-  conv(square({1, 8, 4, 4}, 6, 1, 1, 1), some);  // padding around a pointwise kernel
+  conv(square({1, 8, 4, 4}, 6, 1, 1, 1), some);                  // padding around a pointwise kernel
+  conv({{1, 8, 4, 5}, 6, {1, 1}, {1, 1}, {0, 0}, {1, 2}}, all);  // and behind it only
+  conv({{2, 8, 5, 4}, 6, {1, 1}, {2, 1}, {0, 0}, {2, 0}, 2}, all);
 
   // Stems: three colours.
   conv(square({1, 3, 17, 19}, 24, 3, 2, 1, 1, Tail::kRelu), all);

@@ -48,8 +48,13 @@ GemmProblem make_problem(const ConcreteOp& op, Isa isa) {
     problem.rows[1 + i].c = shape.y[i];
     map.row_axis[1 + i] = shape.axis[i];
   }
-  const bool plain = problem.taps == 1 && shape.pad[0] == 0 && shape.pad[1] == 0;
-  if (plain) {
+  // Whether some window reaches past the input: padding at the end shows in the number of windows only.
+  for (int i = 0; i < 2; ++i) {
+    const int64_t last =
+        (shape.output[i] - 1) * shape.stride[i] - shape.pad[i] + (shape.kernel[i] - 1) * shape.dilation[i];
+    problem.padded |= shape.pad[i] > 0 || last >= shape.input[i];
+  }
+  if (problem.taps == 1 && !problem.padded && shape.pad[0] == 0 && shape.pad[1] == 0) {
     for (int i = 0; i < 2; ++i) problem.rows[1 + i].a = shape.x[i] * shape.stride[i];
   } else {
     problem.windowed = true;
@@ -59,11 +64,6 @@ GemmProblem make_problem(const ConcreteOp& op, Isa isa) {
                       .pad = shape.pad,
                       .input = shape.input,
                       .a = shape.x};
-    for (int i = 0; i < 2; ++i) {
-      const int64_t last =
-          (shape.output[i] - 1) * shape.stride[i] - shape.pad[i] + (shape.kernel[i] - 1) * shape.dilation[i];
-      problem.padded |= shape.pad[i] > 0 || last >= shape.input[i];
-    }
   }
   if (attributes.group > 1) {
     problem.batch_axes = 1;
