@@ -20,7 +20,9 @@ bool satisfies(LayoutRule rule, std::span<const Dim> shape, std::span<const Dim>
   };
   switch (rule) {
     case LayoutRule::kAny:
-      return std::ranges::all_of(strides, [](const Dim& stride) { return stride.range().min >= 0; });
+      // The range of an expression is wider than what a model's constraints leave of it, so what may be below
+      // 0 passes here, and a program's numbers are looked at when a shape is prepared.
+      return std::ranges::all_of(strides, [](const Dim& stride) { return stride.range().max >= 0; });
     case LayoutRule::kRowMajor:
       return has_strides(shape, strides, dense_strides(shape));
     case LayoutRule::kInnerDense:

@@ -219,9 +219,11 @@ TEST(Verify, RefusesTensorsThatLie) {
           {"empty far away",
            [](Program& p) {
              p.tensors[kBiasTensor].shape[0] = add_number(p, 0);
-             p.tensors[kBiasTensor].offset = add_number(p, 9);
+             p.tensors[kBiasTensor].offset = add_number(p, kDimMax + 1);
            },
-           "The tensor, which is empty, begins at element (9) of a storage of (8)."},
+           "The tensor, which is empty, begins at element (281474976710657), and (0) to (281474976710656) "
+           "are "
+           "allowed."},
       });
 }
 

@@ -22,6 +22,17 @@ Result<void> check_workspace(const Step& step, int64_t needed, int64_t room) {
   return {};
 }
 
+// No kernel takes a negative one. LayoutRule::kAny lets pass what only numbers decide.
+Result<void> check_strides(const TensorSpec& operand) {
+  for (int axis = 0; axis < operand.rank; ++axis) {
+    if (operand.strides[static_cast<size_t>(axis)] < 0 && operand.shape[static_cast<size_t>(axis)] > 1) {
+      return fail(StatusCode::kDataLoss, "Axis ({}) of an operand has the stride ({}), and (0) is the least.",
+                  axis, operand.strides[static_cast<size_t>(axis)]);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ShapeValues> evaluate_shapes(const Program& program, std::span<const int64_t> symbols) {
@@ -76,6 +87,11 @@ Result<ConcreteStep> concrete_step(const Program& program, const Step& step, con
   for (int32_t output : step.outputs) {
     concrete.outputs.push_back(spec(output));
   }
+  for (const std::vector<TensorSpec>* operands : {&concrete.inputs, &concrete.outputs}) {
+    for (const TensorSpec& operand : *operands) {
+      WEIR_TRY(check_strides(operand), "while preparing step '{}'", step.name);
+    }
+  }
   WEIR_TRY(check_shapes(concrete.op(step.op)), "while preparing step '{}'", step.name);
   if (step.op == Op::kCustom) {
     auto& custom = std::get<CustomAttributes>(concrete.attributes);
@@ -84,6 +100,12 @@ Result<ConcreteStep> concrete_step(const Program& program, const Step& step, con
     custom.prepared = std::make_shared<const CustomPrepared>(prepared);
   }
   return concrete;
+}
+
+bool has_work(const Step& step, const ConcreteStep& concrete) {
+  return step.op == Op::kCustom || std::ranges::any_of(concrete.outputs, [](const TensorSpec& output) {
+           return output.rank >= 0 && output.element_count() > 0;
+         });
 }
 
 Plan step_needs(const Step& step, const ConcreteOp& op) {
@@ -124,6 +146,13 @@ Result<ShapePlan> plan_shape(const Program& program, const ShapeValues& values,
   const auto measure = [&](std::span<const Step> program_steps,
                            std::span<const ConcreteStep> concrete) -> Result<void> {
     for (size_t i = 0; i < program_steps.size(); ++i) {
+      if (!has_work(program_steps[i], concrete[i])) {
+        if (program_steps[i].workspace >= 0) {
+          int64_t& bytes = plan.storage_bytes[static_cast<size_t>(program_steps[i].workspace)];
+          bytes = std::max<int64_t>(bytes, 0);
+        }
+        continue;
+      }
       const Plan needs = step_needs(program_steps[i], concrete[i].op(program_steps[i].op));
       plan.scratch_bytes = std::max(plan.scratch_bytes, align_up(needs.scratch_bytes, kStorageAlignment));
       const int32_t workspace = program_steps[i].workspace;

@@ -39,6 +39,10 @@ struct ConcreteStep {
   ConcreteOp op(Op op) const { return {op, &attributes, inputs, outputs}; }
 };
 
+// Whether there is something to compute: a step whose results are all empty is neither planned nor recorded,
+// so that no kernel has to expect it. What a custom operator does is its own.
+bool has_work(const Step& step, const ConcreteStep& concrete);
+
 TensorSpec concrete_tensor(const Program& program, const ProgramTensor& tensor, const ShapeValues& values);
 
 // A step of a custom operator is run by the one of `operators`, which gives its needs here.

@@ -16,7 +16,7 @@ int64_t scratch_of(std::span<const StepKernel> kernels, std::span<const Step> st
   int64_t most = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
     const Implementation& implementation = *kernels[i].implementation;
-    if (implementation.plan != nullptr) {
+    if (implementation.plan != nullptr && has_work(steps[i], concrete[i])) {
       most = std::max(most, implementation.plan(concrete[i].op(steps[i].op)).scratch_bytes);
     }
   }

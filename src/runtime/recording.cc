@@ -82,6 +82,9 @@ class StepRecorder {
 
   Result<void> record(const Step& step, const ConcreteStep& concrete, const StepKernel& kernel,
                       int32_t number) {
+    if (!has_work(step, concrete)) {
+      return {};
+    }
     const ConcreteOp op = concrete.op(step.op);
     alignas(64) std::array<std::byte, kMaxKernelConstants> constants;
     const Implementation& implementation = *kernel.implementation;
@@ -98,7 +101,11 @@ class StepRecorder {
       if (packed != step.packed.end() && kernel.packed) {
         const Storage& storage = program_.storages[static_cast<size_t>(packed->storage)];
         const auto [slot, offset] = constant_place(packed->storage);
-        bind(binding, at_slot(slot, offset, values_[storage.bytes]), false);
+        if (values_[storage.bytes] == 0) {  // of an operand without elements
+          encoder_.set_null(binding);
+        } else {
+          bind(binding, at_slot(slot, offset, values_[storage.bytes]), false);
+        }
       } else {
         bind_tensor(binding, step.inputs[i], concrete.inputs[i], false);
       }

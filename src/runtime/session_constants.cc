@@ -273,6 +273,9 @@ Result<void> Session::fill_own_constants(std::span<const Packing> packings,
     const int64_t offset =
         program().dims[static_cast<size_t>(tensor.offset)].value * (bit_width(tensor.element_type) / 8);
     const TensorSpec spec = constant_spec(program(), tensor);
+    if (spec.element_count() == 0 && constant_bytes(program(), packing.storage) == 0) {
+      continue;
+    }
     packing.request.write(spec.at(const_cast<std::byte*>(plain) + offset),  // it does not write to it
                           own.data() + constant_layout_.own_offset[static_cast<size_t>(packing.storage)]);
   }
