@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "compile/declare_states.h"
+#include "compile/sample.h"
 #include "runtime/concrete.h"
 #include "shape/dim_size.h"
 
@@ -273,49 +274,73 @@ class Emitter {
     return step;
   }
 
-  // A static program's only shape, or a sample of a dynamic one's that its constraints admit.
-  Result<ShapeValues> sample_shape() const {
+  // A shape at which every step can be measured.
+  struct Sample {
+    ShapeValues values;
+    std::vector<ConcreteStep> prepare_steps;
+    std::vector<ConcreteStep> steps;
+  };
+
+  Result<Sample> sample_at(std::span<const int64_t> symbols) const {
+    Sample sample;
+    WEIR_ASSIGN(sample.values, evaluate_shapes(program_, symbols));
+    const auto measure = [&](std::span<const Step> steps,
+                             std::vector<ConcreteStep>& concrete) -> Result<void> {
+      for (const Step& step : steps) {
+        WEIR_ASSIGN(concrete.emplace_back(),
+                    concrete_step(program_, step, sample.values, options_.operators.get()));
+      }
+      return {};
+    };
+    WEIR_TRY(measure(program_.prepare_steps, sample.prepare_steps));
+    WEIR_TRY(measure(program_.steps, sample.steps));
+    return sample;
+  }
+
+  // A static program's only shape, or one of a dynamic program's that it admits: the guess, with as few
+  // changes as its constraints ask for, or larger ones. The error is the guess's.
+  Result<Sample> sample() const {
     if (program_.is_static()) {
-      return evaluate_shapes(program_, {});
+      return sample_at({});
     }
-    const std::vector<int64_t> sample = sample_symbols(compiled_.graph->symbols, options_.typical);
-    Result<ShapeValues> values = evaluate_shapes(program_, sample);
-    for (int64_t least = 2; !values && options_.typical.empty() && least <= 256; least *= 2) {
-      std::vector<int64_t> larger = sample;
-      for (size_t i = 0; i < larger.size(); ++i) {
-        const int64_t wanted = std::max(larger[i], least);
-        larger[i] = std::clamp(wanted, program_.symbols[i].range.min, program_.symbols[i].range.max);
-      }
-      if (Result<ShapeValues> found = evaluate_shapes(program_, larger)) {
-        values = std::move(found);
+    std::vector<int64_t> symbols = sample_symbols(compiled_.graph->symbols, options_.typical);
+    Result<Sample> found = sample_at(symbols);
+    if (found || !options_.typical.empty()) {
+      return found;
+    }
+    const std::vector<bool> decided = meet_constraints(program_, symbols);
+    for (const bool raises_decided : {false, true}) {
+      for (int64_t least = 1; least <= 256; least *= 2) {
+        std::vector<int64_t> larger = symbols;
+        for (size_t i = 0; i < larger.size(); ++i) {
+          if (raises_decided || !decided[i]) {
+            const Range range = program_.symbols[i].range;
+            larger[i] = std::clamp(std::max(larger[i], least), range.min, range.max);
+          }
+        }
+        if (Result<Sample> other = sample_at(larger)) {
+          return other;
+        }
       }
     }
-    return values;
+    return found;
   }
 
   // Gives every step that may need one a workspace, and places what lies in the arena: for good in a static
   // program, at a sample of its shapes for the order in a dynamic one.
   Result<void> place() {
-    WEIR_ASSIGN(ShapeValues values, sample_shape());
-    std::vector<ConcreteStep> prepare_steps;
-    for (Step& step : program_.prepare_steps) {
-      WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program_, step, values, options_.operators.get()));
-      prepare_steps.push_back(std::move(concrete));
-    }
-    std::vector<ConcreteStep> steps;
+    WEIR_ASSIGN(const Sample at, sample());
     for (size_t i = 0; i < program_.steps.size(); ++i) {
       Step& step = program_.steps[i];
-      WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program_, step, values, options_.operators.get()));
       // A custom operator's workspace may be nothing at the sample and something at another shape.
       const bool may_grow = step.op == Op::kCustom && !program_.is_static();
-      if (may_grow || step_needs(step, concrete.op(step.op)).workspace_bytes > 0) {
+      if (may_grow || step_needs(step, at.steps[i].op(step.op)).workspace_bytes > 0) {
         Storage workspace;
         workspace.kind = StorageKind::kWorkspace;
         workspace.first_step = workspace.last_step = static_cast<int32_t>(i);
         step.workspace = static_cast<int32_t>(program_.storages.size());
         program_.storages.push_back(workspace);
       }
-      steps.push_back(std::move(concrete));
     }
     std::vector<int32_t> placed;
     for (size_t i = 0; i < program_.storages.size(); ++i) {
@@ -325,7 +350,7 @@ class Emitter {
       }
     }
     program_.placement_order = placed;
-    WEIR_ASSIGN(const ShapePlan plan, plan_shape(program_, values, prepare_steps, steps));
+    WEIR_ASSIGN(const ShapePlan plan, plan_shape(program_, at.values, at.prepare_steps, at.steps));
     std::vector<Block> blocks;
     for (int32_t index : placed) {
       const Storage& storage = program_.storages[static_cast<size_t>(index)];
