@@ -142,13 +142,17 @@ bool fuse_into(Graph& graph, NodeId id, const std::vector<std::vector<Graph::Use
   const int channel_axis = node.op == Op::kMatMul ? type.rank() - 1 : 1;
   const Dim& channel_dim = type.shape[static_cast<size_t>(channel_axis)];
   const Epilogue* epilogue = epilogue_of(node.attributes);
-  if (!channel_dim.is_constant() || !epilogue->empty() ||
+  if (type.element_type != ElementType::kFloat32 || !channel_dim.is_constant() || !epilogue->empty() ||
       type.shape != graph.value(graph.node(reader).outputs[0]).type.shape) {
     return false;
   }
   const int64_t channels = channel_dim.constant();
   const std::optional<Affine> map = affine_map(graph, graph.node(reader), result, channel_axis, channels);
   if (!map) {
+    return false;
+  }
+  // A factor that is not finite makes NaN of other elements in the weights than behind the sum.
+  if (!std::ranges::all_of(map->scale, [](double s) { return std::isfinite(s); })) {
     return false;
   }
   const bool scales = std::ranges::any_of(map->scale, [](double s) { return s != 1.0; });
@@ -206,6 +210,7 @@ bool fuse_pad(Graph& graph, NodeId id, const std::vector<std::vector<Graph::Use>
   const auto& attributes = std::get<PadAttributes>(pad.attributes);
   const NodeId reader = only_reader(graph, uses, pad.outputs[0]);
   if (reader == kNoNode || graph.node(reader).op != Op::kConv ||
+      uses[static_cast<size_t>(pad.outputs[0])].size() != 1 ||
       graph.node(reader).inputs[0] != pad.outputs[0] || attributes.mode != PadMode::kConstant ||
       attributes.value != 0 || pad.inputs.size() != 1) {
     return false;

@@ -46,7 +46,8 @@ ValueId mean_of_last_axes(const Graph& graph, ValueId value, int64_t& axis) {
 }
 
 std::optional<Match> match_quotient(const Graph& graph, const Node& quotient) {
-  if (single_operation(quotient) != ScalarOp::kDiv || quotient.inputs.size() != 2) {
+  if (single_operation(quotient) != ScalarOp::kDiv || quotient.inputs.size() != 2 ||
+      graph.value(quotient.outputs[0]).type.element_type != ElementType::kFloat32) {
     return std::nullopt;
   }
   const ValueId difference_value = quotient.inputs[0];
@@ -62,14 +63,18 @@ std::optional<Match> match_quotient(const Graph& graph, const Node& quotient) {
     return std::nullopt;
   }
   const Node* sum = producer_of(graph, root->inputs[0], ScalarOp::kAdd);
-  if (sum == nullptr || sum->inputs.size() != 1) {
+  // One operand and a number: v + v has one instruction.
+  if (sum == nullptr || sum->inputs.size() != 1 ||
+      std::get<ElementwiseAttributes>(sum->attributes).program.instructions().size() != 2) {
     return std::nullopt;
   }
   const auto instructions = std::get<ElementwiseAttributes>(sum->attributes).program.instructions();
   match.epsilon = instructions.front().value[0];
   const ValueId square_value = mean_of_last_axes(graph, sum->inputs[0], variance_axis);
   const Node* square = producer_of(graph, square_value, ScalarOp::kMul);
-  if (square == nullptr || variance_axis != match.axis || square->inputs != std::vector{difference_value}) {
+  if (square == nullptr || variance_axis != match.axis || square->inputs != std::vector{difference_value} ||
+      std::get<ElementwiseAttributes>(square->attributes).program.instructions().size() !=
+          1) {  // d·c has two
     return std::nullopt;
   }
   return match;

@@ -4,6 +4,7 @@
 // Behind the product the one factor costs a multiplication in a register. Products with constant weights are
 // left alone: a factor before them ends a chain (GELU's ½) that is known as a whole.
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "compile/pass.h"
@@ -11,6 +12,9 @@
 
 namespace weir {
 namespace {
+
+constexpr double kLeastFactor = 0x1p-10;
+constexpr double kGreatestFactor = 0x1p10;
 
 struct Scaled {
   ValueId value = kNoValue;
@@ -36,10 +40,12 @@ std::optional<Scaled> scaled(const Graph& graph, const std::vector<std::vector<G
   }
   const double number = instructions[0].value[0];
   const bool divides_number = op == ScalarOp::kDiv && instructions[1].operands[0] != 0;
-  if (divides_number || (op == ScalarOp::kDiv && number == 0)) {
+  const double factor = op == ScalarOp::kMul ? number : 1 / number;
+  // Factors of another order guard the product against overflow, or are no numbers.
+  if (divides_number || !(std::abs(factor) >= kLeastFactor && std::abs(factor) <= kGreatestFactor)) {
     return std::nullopt;
   }
-  return Scaled{node.inputs[0], op == ScalarOp::kMul ? number : 1 / number, producer};
+  return Scaled{node.inputs[0], factor, producer};
 }
 
 bool hoist(Graph& graph, NodeId id, const std::vector<std::vector<Graph::Use>>& uses) {
@@ -64,7 +70,7 @@ bool hoist(Graph& graph, NodeId id, const std::vector<std::vector<Graph::Use>>& 
     }
   }
   if (factor == 1) {
-    return false;
+    return origin != graph.node(id).origin;
   }
   TileProgram multiply({ElementType::kFloat32});
   multiply.append(ScalarOp::kMul, {0, multiply.immediate(factor)});

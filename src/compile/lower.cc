@@ -218,7 +218,9 @@ void Lowering::lower_expand(const Node& node) {
   const size_t added = target.size() - source.shape.size();
   Dims strides(target.size(), Dim(0));
   for (size_t i = 0; i < source.shape.size(); ++i) {
-    if (source.shape[i] == target[added + i]) {
+    // Only a literal 1 is repeated: any other extent is equal to the target's, by a constraint where it is
+    // not the same expression.
+    if (!source.shape[i].is_constant(1)) {
       strides[added + i] = source.strides[i];
     }
   }

@@ -130,9 +130,12 @@ void normalize_elementwise(Graph& graph, Node& node) {
         others.push_back(static_cast<int>(other));
       }
     }
-    if (number && !others.empty() && keep_shape(graph, node, others) &&
-        static_cast<int>(program.instructions().size()) < kMaxTileInstructions) {
-      program = with_immediate(program, static_cast<int>(i), *number);
+    std::optional<TileProgram> shorter;
+    if (number && !others.empty() && keep_shape(graph, node, others)) {
+      shorter = with_immediate(program, static_cast<int>(i), *number);
+    }
+    if (shorter) {
+      program = *std::move(shorter);
       graph.value(node.inputs[i]).consumed = true;
       node.inputs.erase(node.inputs.begin() + static_cast<std::ptrdiff_t>(i));
     }

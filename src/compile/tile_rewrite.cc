@@ -76,7 +76,9 @@ class TidyBuilder {
     return found != nullptr && found->op == ScalarOp::kImmediate ? std::optional<double>(found->value[0])
                                                                  : std::nullopt;
   }
-  bool is_immediate(int operand, double value) const {
+  bool is_immediate(int operand, double value) const { return immediate(operand) == value; }
+  // For the constants of known functions, which exporters round.
+  bool is_about(int operand, double value) const {
     const std::optional<double> number = immediate(operand);
     return number && std::abs(*number - value) <= 1e-6 * std::abs(value);
   }
@@ -86,7 +88,11 @@ class TidyBuilder {
   }
 
   int push(const TileInstruction& instruction) {
-    const auto same = std::ranges::find(instructions_, instruction);
+    const auto same = std::ranges::find_if(instructions_, [&](const TileInstruction& other) {
+      // Zeros of two signs are equal and not the same.
+      return other == instruction && std::signbit(other.value[0]) == std::signbit(instruction.value[0]) &&
+             std::signbit(other.value[1]) == std::signbit(instruction.value[1]);
+    });
     if (same != instructions_.end()) {
       return input_count() + static_cast<int>(same - instructions_.begin());
     }
@@ -121,7 +127,9 @@ class TidyBuilder {
         if (is_immediate(b, 1.0)) {
           return a;
         }
-        if (real && immediate(b) && *immediate(b) != 0.0) {
+        // Where the reciprocal is a normal number: a denormal one counts as 0, and one that overflows is no
+        // factor.
+        if (real && immediate(b) && std::isnormal(static_cast<float>(1.0 / *immediate(b)))) {
           const int factor = push_immediate(1.0 / *immediate(b), instruction.type);
           return append({ScalarOp::kMul,
                          instruction.type,
@@ -162,9 +170,7 @@ class TidyBuilder {
     }
     double scale = 1;
     std::vector<int> factors;
-    collect_factors(a, scale, factors);
-    collect_factors(b, scale, factors);
-    if (factors.size() == 2) {
+    if (collect_factors(a, scale, factors) && collect_factors(b, scale, factors) && factors.size() == 2) {
       for (int order = 0; order < 2; ++order) {
         const int x = factors[static_cast<size_t>(order)];
         const int other = factors[static_cast<size_t>(1 - order)];
@@ -182,16 +188,19 @@ class TidyBuilder {
     return -1;
   }
 
-  // The factors of a product of products, with the immediates among them multiplied into `scale`.
-  void collect_factors(int operand, double& scale, std::vector<int>& factors) const {
+  // The factors of a product of products, with the immediates among them multiplied into `scale`. False where
+  // there are more than the known functions have: a square of squares has as many as its power.
+  bool collect_factors(int operand, double& scale, std::vector<int>& factors) const {
     if (const std::optional<double> number = immediate(operand)) {
       scale *= *number;
-    } else if (is(operand, ScalarOp::kMul)) {
-      collect_factors(definition(operand)->operands[0], scale, factors);
-      collect_factors(definition(operand)->operands[1], scale, factors);
-    } else {
-      factors.push_back(operand);
+      return true;
     }
+    if (is(operand, ScalarOp::kMul)) {
+      const auto& operands = definition(operand)->operands;
+      return collect_factors(operands[0], scale, factors) && collect_factors(operands[1], scale, factors);
+    }
+    factors.push_back(operand);
+    return factors.size() <= 2;
   }
 
   // scale · `operand` = clip(x/6 + 1/2, 0, 1)?
@@ -230,8 +239,8 @@ class TidyBuilder {
       }
       const TileInstruction* product = definition(inner);
       constexpr double kRootHalf = 0.70710678118654752440;
-      if ((product->operands[0] == x && is_immediate(product->operands[1], kRootHalf)) ||
-          (product->operands[1] == x && is_immediate(product->operands[0], kRootHalf))) {
+      if ((product->operands[0] == x && is_about(product->operands[1], kRootHalf)) ||
+          (product->operands[1] == x && is_about(product->operands[0], kRootHalf))) {
         return true;
       }
     }
@@ -277,7 +286,7 @@ TileProgram tidy(const TileProgram& program) {
   return builder.finish(placed.back());
 }
 
-TileProgram with_immediate(const TileProgram& program, int input, double value) {
+std::optional<TileProgram> with_immediate(const TileProgram& program, int input, double value) {
   std::vector<ElementType> types(program.input_types().begin(), program.input_types().end());
   const int inputs = program.input_count();
   TileInstruction number;
@@ -292,7 +301,8 @@ TileProgram with_immediate(const TileProgram& program, int input, double value) 
     return operand == input ? inputs - 1 : operand - (operand > input ? 1 : 0);
   });
   instructions.insert(instructions.begin(), number);
-  return *TileProgram::from_parts(std::move(types), std::move(instructions));
+  Result<TileProgram> made = TileProgram::from_parts(std::move(types), std::move(instructions));
+  return made ? std::optional<TileProgram>(*std::move(made)) : std::nullopt;
 }
 
 TileProgram without_unused_inputs(const TileProgram& program, std::vector<int>& kept) {

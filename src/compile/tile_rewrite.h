@@ -14,8 +14,9 @@ namespace weir {
 // what does nothing, shares equal instructions and removes those that the result does not need.
 TileProgram tidy(const TileProgram& program);
 
-// The program with input `input` replaced by a number. The inputs after it move up by one.
-TileProgram with_immediate(const TileProgram& program, int input, double value);
+// The program with input `input` replaced by a number. The inputs after it move up by one. Nothing where
+// there is no such program: one instruction too many, or NaN, which is no immediate.
+std::optional<TileProgram> with_immediate(const TileProgram& program, int input, double value);
 
 // The program without the inputs that no instruction reads; `kept` gets their old numbers. Input 0 always
 // stays.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace weir {
 namespace {
 
@@ -65,6 +67,43 @@ TEST(Tidy, SquaresAndRoots) {
   EXPECT_EQ(tidy(root).to_string(), "sqrt");
 }
 
+// Real numbers of 64 bits tell them from 1, and so do powers of large ones.
+TEST(Tidy, KeepsWhatIsOnlyAboutAnIdentity) {
+  for (const ElementType type : {kF32, ElementType::kFloat64}) {
+    for (const ScalarOp op : {ScalarOp::kMul, ScalarOp::kDiv, ScalarOp::kPow}) {
+      TileProgram program({type});
+      program.append(op, {0, program.immediate(1.0000005, type)});
+      EXPECT_EQ(tidy(program).instructions().size(), 2u) << to_string(op);
+    }
+  }
+}
+
+TEST(Tidy, DividesWhereTheReciprocalIsNoNormalNumber) {
+  for (const double divisor : {3e38, 1e-40, 0.0, std::numeric_limits<double>::infinity()}) {
+    TileProgram program({kF32});
+    program.append(ScalarOp::kDiv, {0, program.immediate(divisor)});
+    EXPECT_EQ(tidy(program).to_string(), program.to_string()) << divisor;
+  }
+}
+
+TEST(Tidy, TellsZerosOfTwoSigns) {
+  TileProgram program({kF32});
+  const int below = program.append(ScalarOp::kDiv, {0, program.immediate(-0.0)});
+  const int above = program.append(ScalarOp::kDiv, {0, program.immediate(0.0)});
+  program.append(ScalarOp::kSub, {above, below});
+  EXPECT_EQ(tidy(program).instructions().size(), 5u);
+}
+
+// x to the power of 2^20: its factors are as many.
+TEST(Tidy, TakesNoLongerForSquaresOfSquares) {
+  TileProgram program({kF32});
+  int power = 0;
+  for (int i = 0; i < 20; ++i) {
+    power = program.append(ScalarOp::kMul, {power, power});
+  }
+  EXPECT_EQ(tidy(program).instructions().size(), 20u);
+}
+
 TEST(Tidy, SharesEqualInstructions) {
   TileProgram program({kF32});
   const int a = program.append(ScalarOp::kTanh, {0});
@@ -76,7 +115,9 @@ TEST(Tidy, SharesEqualInstructions) {
 TEST(WithImmediate, RenumbersTheOtherInputs) {
   TileProgram program({kF32, kF32, kF32});
   program.append(ScalarOp::kSub, {program.append(ScalarOp::kMul, {0, 1}), 2});
-  const TileProgram result = with_immediate(program, 1, 3.0);
+  const std::optional<TileProgram> replaced = with_immediate(program, 1, 3.0);
+  ASSERT_TRUE(replaced);
+  const TileProgram& result = *replaced;
   ASSERT_EQ(result.input_count(), 2);
   ASSERT_EQ(result.instructions().size(), 3u);
   EXPECT_EQ(result.instructions()[0].op, ScalarOp::kImmediate);
@@ -85,6 +126,12 @@ TEST(WithImmediate, RenumbersTheOtherInputs) {
   EXPECT_EQ(result.instructions()[1].operands[1], 2);  // the immediate
   EXPECT_EQ(result.instructions()[2].operands[0], 3);  // the product
   EXPECT_EQ(result.instructions()[2].operands[1], 1);  // what was input 2
+}
+
+TEST(WithImmediate, LeavesNaNAnInput) {
+  TileProgram program({ElementType::kBool, kF32, kF32});
+  program.append(ScalarOp::kWhere, {0, 1, 2});
+  EXPECT_FALSE(with_immediate(program, 1, std::numeric_limits<double>::quiet_NaN()));
 }
 
 TEST(WithoutUnusedInputs, KeepsTheFirst) {
