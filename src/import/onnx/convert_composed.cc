@@ -4,6 +4,7 @@
 // functions, LogSoftmax, Tile.
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <numeric>
 
 #include "import/onnx/converters.h"
@@ -33,6 +34,17 @@ Result<ValueId> emit_square(NodeLowering& node, ValueId x) {
 Result<ValueId> emit_reduce(NodeLowering& node, ReduceKind kind, ValueId x, std::vector<int64_t> axes,
                             bool keep_dims, std::string_view part) {
   return node.emit(Op::kReduce, ReduceAttributes{kind, std::move(axes), keep_dims}, {x}, part);
+}
+
+// x, and 0 in place of infinities and NaN: infinity less infinity is no number.
+Result<ValueId> emit_finite(NodeLowering& node, ValueId x) {
+  const ElementType type = node.type_of(x).element_type;
+  TileProgram program({type});
+  const int magnitude = program.append(ScalarOp::kAbs, {0});
+  const int infinity = program.immediate(std::numeric_limits<double>::infinity(), type);
+  const int finite = program.append(ScalarOp::kLess, {magnitude, infinity});
+  program.append(ScalarOp::kWhere, {finite, 0, program.immediate(0, type)});
+  return node.emit(Op::kElementwise, ElementwiseAttributes{std::move(program)}, {x}, "finite");
 }
 
 std::vector<int64_t> axes_from(int64_t first, int64_t rank) {
@@ -176,7 +188,8 @@ Result<void> convert_reduce_function(NodeLowering& node) {
   } else if (op == "ReduceL2" || op == "ReduceSumSquare") {
     WEIR_ASSIGN(x, emit_square(node, x));
   } else if (op == "ReduceLogSumExp" && !reduction.axes.empty()) {
-    WEIR_ASSIGN(const ValueId kept, emit_reduce(node, ReduceKind::kMax, x, reduction.axes, true, "max"));
+    WEIR_ASSIGN(ValueId kept, emit_reduce(node, ReduceKind::kMax, x, reduction.axes, true, "max"));
+    WEIR_ASSIGN(kept, emit_finite(node, kept));
     WEIR_ASSIGN(x, emit_binary(node, ScalarOp::kSub, x, kept, "shifted"));
     WEIR_ASSIGN(x, emit_unary(node, ScalarOp::kExp, x, "exp"));
     greatest = kept;

@@ -183,8 +183,10 @@ Result<void> convert_conv_transpose(NodeLowering& node) {
       const Dim& size = node.shape(0)[i + 2];
       const Dim wanted = sized ? Dim((*output_shape)[i]) : size * windows.strides[i];
       const Dim total = (size - 1) * windows.strides[i] + output_padding[i] + reach_of(windows, i) - wanted;
-      const Dim less = floor_div(total, 2);
-      windows.begin[i] = auto_pad == "SAME_UPPER" ? less : total - less;
+      // A result that is wanted larger than there are products for goes on at its end.
+      const Dim cut = max(total, 0);
+      const Dim less = floor_div(cut, 2);
+      windows.begin[i] = auto_pad == "SAME_UPPER" ? less : cut - less;
       windows.end[i] = total - windows.begin[i];
     }
     windows.end[i] = windows.end[i] - output_padding[i];

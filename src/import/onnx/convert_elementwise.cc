@@ -222,7 +222,8 @@ Result<void> convert_pow(NodeLowering& node) {
       return {};
     }
   }
-  if (exponent && node.rank(1) <= node.rank(0) && (*exponent == 2 || *exponent == 3 || *exponent == 0.5)) {
+  const bool roots = exponent == 0.5 && is_floating_point(type);
+  if (exponent && node.rank(1) <= node.rank(0) && (*exponent == 2 || *exponent == 3 || roots)) {
     WEIR_ASSIGN(const ValueId x, node.value(0));
     Operands operands{TileProgram({type}), {x}, {0}};
     if (*exponent == 0.5) {
@@ -237,11 +238,22 @@ Result<void> convert_pow(NodeLowering& node) {
   }
   constexpr std::array<size_t, 2> kBoth = {0, 1};
   WEIR_ASSIGN(Operands operands, gather_operands(node, kBoth));
+  TileProgram& program = operands.program;
+  int base = operands.numbers[0];
   int power = operands.numbers[1];
-  if (node.element_type(1) != type) {
-    power = operands.program.append_cast(power, type);
+  // A whole number to a power that may be none is computed as a real one, and cut.
+  const bool cuts = !is_floating_point(type) && is_floating_point(node.element_type(1));
+  const ElementType computed = cuts ? ElementType::kFloat64 : type;
+  if (cuts) {
+    base = program.append_cast(base, computed);
   }
-  operands.program.append(ScalarOp::kPow, {operands.numbers[0], power});
+  if (node.element_type(1) != computed) {
+    power = program.append_cast(power, computed);
+  }
+  const int result = program.append(ScalarOp::kPow, {base, power});
+  if (cuts) {
+    program.append_cast(result, type);
+  }
   return emit_program(node, std::move(operands));
 }
 
@@ -383,7 +395,9 @@ Result<void> convert_where(NodeLowering& node) {
   constexpr std::array<size_t, 2> kBranches = {1, 2};
   constexpr std::array<size_t, 3> kAll = {0, 1, 2};
   WEIR_TRY(node.require_same_type(kBranches));
-  if (is_shape_arithmetic(node, {0, 1, 2})) {
+  const bool computed =
+      !is_floating_point(node.element_type(1)) || has_known_arithmetic(node.element_type(1));
+  if (computed && is_shape_arithmetic(node, {0, 1, 2})) {
     if (std::optional<Known> result = evaluate_where(*node.known(0), *node.known(1), *node.known(2))) {
       node.set_known(0, node.element_type(1), *std::move(result));
       return {};

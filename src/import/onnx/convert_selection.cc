@@ -41,15 +41,21 @@ Dim clamp(const Dim& bound, const Dim& size, const Dim& least, const Dim& most) 
   return max(min(from_front(bound, size), most), least);
 }
 
+// "To the end", which versions 10 and 11 of the operator sets spell so in both directions.
+bool is_open_end(const Dim& end) {
+  return end.is_constant(INT64_MAX) || end.is_constant(INT32_MAX);
+}
+
 AxisSlice slice_axis(const Dim& size, const Dim& start, const Dim& end, int64_t step) {
   if (step > 0) {
     const Dim first = clamp(start, size, 0, size);
     const Dim last = clamp(end, size, 0, size);
     return {first, step, max(ceil_div(last - first, step), 0)};
   }
-  // Backwards: from the last element at most, to before the first.
-  const Dim first = clamp(start, size, 0, size - 1);
-  const Dim last = clamp(end, size, -1, size - 1);
+  // Backwards: from the last element at most (which an empty axis has before its first), to before the first.
+  const Dim first = is_far(start) ? (start.constant() > 0 ? size - 1 : min(Dim(0), size - 1))
+                                  : min(max(from_front(start, size), 0), size - 1);
+  const Dim last = is_open_end(end) ? Dim(-1) : clamp(end, size, -1, size - 1);
   return {max(first, 0), step, max(ceil_div(last - first, step), 0)};
 }
 
