@@ -57,6 +57,8 @@ struct SessionOptions {
 class Session : public detail::Handle<weir_session, weir_session_retain, weir_session_release> {
  public:
   using Handle::Handle;
+  // None: what an element of an array is before it is opened.
+  Session() = default;
   // A model file or a program file.
   Session(const Runtime& runtime, const Device& device, const std::string& path,
           const SessionOptions& options = {})
