@@ -229,10 +229,15 @@ Result<void> open_with_cache(const std::string& path, const ModelOptions& option
 }  // namespace
 
 Result<bool> is_program_file(const std::string& path) {
+  if (is_folder(path)) {
+    return fail(StatusCode::kInvalidArgument,
+                "'{}' is a folder, and a model (.onnx) or a program (.weir) is a file: name the file in it.",
+                path);
+  }
   std::array<std::byte, kProgramMagic.size()> magic{};
   const Result<size_t> size = read_beginning(path, magic);
   if (!size && size.error().code() == StatusCode::kInvalidArgument) {
-    WEIR_TRY(identify_file(path));  // a folder can be opened: this says what it is
+    WEIR_TRY(identify_file(path));  // says what else it is
   }
   WEIR_TRY(size);
   return std::ranges::equal(std::span(magic).first(*size), std::as_bytes(std::span(kProgramMagic)));

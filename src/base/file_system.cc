@@ -101,6 +101,11 @@ bool is_inside(std::string_view path, std::string_view folder) {
   return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
 }
 
+bool is_folder(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 Result<size_t> read_beginning(const std::string& path, std::span<std::byte> bytes) {
   // Not to block on a pipe that somebody passes as a file.
   const Descriptor descriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};

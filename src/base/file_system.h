@@ -31,6 +31,9 @@ std::optional<std::string> real_path(const std::string& path);
 // Whether `path` is `folder` or lies below it; both real.
 bool is_inside(std::string_view path, std::string_view folder);
 
+// False where there is nothing of that name, too.
+bool is_folder(const std::string& path);
+
 // What the file begins with: fewer bytes than asked for where it has no more.
 Result<size_t> read_beginning(const std::string& path, std::span<std::byte> bytes);
 

@@ -53,7 +53,7 @@ TEST_F(MappedFileTest, MissingFileAndFolderAreErrors) {
   EXPECT_THAT(missing.error().message(), HasSubstr("/none' cannot be opened: No such file"));
   const auto folder = MappedFile::open(folder_);
   ASSERT_FALSE(folder);
-  EXPECT_THAT(folder.error().message(), HasSubstr("is not a regular file"));
+  EXPECT_THAT(folder.error().message(), HasSubstr("is not a regular file, and only one can be mapped"));
   EXPECT_FALSE(identify_file(folder_ + "/none"));
 }
 

@@ -89,10 +89,12 @@ class Check:
 
     def files(self):
         self.line(self.check("absent.onnx", code=1), "file", "fail", "absent.onnx", "give the path")
+        (self.work / "folder").mkdir()
+        self.line(self.check("folder", code=1), "file", "fail", "'folder' is a folder, and a model (.onnx) or a program")
         (self.work / "words.onnx").write_text("words")
         self.line(self.check("words.onnx", code=1), "file", "fail", "words.onnx")
         onnx.save(network(last="Det"), self.work / "unsupported.onnx")
-        self.line(self.check("unsupported.onnx", code=1), "file", "fail", "Det")
+        self.unsupported()
         program = (self.work / "net.weir").read_bytes()
         (self.work / "cut.weir").write_bytes(program[:-100])
         self.line(self.check("cut.weir", code=1), "file", "fail", "truncated or damaged", "copy the file again")
@@ -111,6 +113,27 @@ class Check:
             result = self.weir(*command, "--verify-constants")
             self.expect(result.returncode == 1 and "the file is damaged" in result.stderr, f"{command}: {result.stderr}")
         self.line(self.check("net.weir", "--dim", "n=1", code=1), "shapes", "fail", "no open dimension 'n'", "what the program takes")
+
+    def unsupported(self):
+        """A line for each operator and reason; every node in the JSON."""
+        nodes = [helper.make_node("Det", ["x"], [f"d{i}"], f"det{i}") for i in range(50)]
+        nodes += [helper.make_node("NonZero", ["x"], ["z"], "places"), helper.make_node("Relu", ["d0"], ["y"], "after")]
+        outputs = [f"d{i}" for i in range(50)] + ["z", "y"]
+        graph = helper.make_graph(nodes, "network", [helper.make_tensor_value_info("x", TensorProto.FLOAT, (4, 4))],
+                                  [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), self.work / "many.onnx")
+        report = self.check("many.onnx", code=1)
+        self.line(report, "file", "fail", "(51) nodes of the model are not supported", "--operators FILE.so")
+        self.expect(report["checks"][0]["parts"] == [
+            "50 × Det (ai.onnx 17): The operator is not supported: 'det0', 'det1', 'det2' and 47 more",
+            "1 × NonZero (ai.onnx 17): The operator is not supported: 'places'",
+            "1 node behind these could not be examined"], f"{report['checks'][0]}")
+        self.expect([n["node"] for n in report["unsupported"]] == [f"det{i}" for i in range(50)] + ["places"],
+                    f"{report['unsupported']}")
+        self.expect(report["unexamined"] == 1, f"{report['unexamined']}")
+        text = self.weir("check", "many.onnx").stdout
+        self.expect("\n                 50 × Det (ai.onnx 17)" in text and max(map(len, text.splitlines())) < 160, text)
+        self.line(self.check("unsupported.onnx", code=1), "file", "fail", "(1) nodes")
 
     def cached(self):
         before = self.check("net.onnx")
@@ -199,6 +222,8 @@ class Check:
         self.expect("constant 'w' float32[64, 8, 3, 3] takes another value\n" in text, text)
 
     def usage(self):
+        self.expect(self.weir("help", "check").stdout == self.weir("check", "--help").stdout != "", "weir help check")
+        self.expect(self.weir("help").stdout == self.weir("--help").stdout == self.weir("--help").stdout != "", "weir help")
         for options in (["check"], ["check", "net.weir", "--memory-limit", "much"], ["check", "net.weir", "--nothing"]):
             result = self.weir(*options)
             self.expect(result.returncode == 2, f"{options} exits with {result.returncode}")

@@ -23,20 +23,26 @@ int64_t CheckList::count(Status status) const {
   return std::ranges::count(lines_, status, &Line::status);
 }
 
-void CheckList::add(Status status, std::string_view question, std::string finding, std::string fix) {
-  while (finding.ends_with('.')) {
-    finding.pop_back();
-  }
-  while (fix.ends_with('.')) {
-    fix.pop_back();
-  }
-  lines_.push_back({status, std::string(question), std::move(finding), std::move(fix)});
+void CheckList::add(Status status, std::string_view question, std::string finding, std::string fix,
+                    std::vector<std::string> parts) {
+  const auto end = [](std::string& text) {
+    while (text.ends_with('.')) {
+      text.pop_back();
+    }
+  };
+  end(finding);
+  end(fix);
+  std::ranges::for_each(parts, end);
+  lines_.push_back({status, std::string(question), std::move(finding), std::move(fix), std::move(parts)});
 }
 
 std::string CheckList::text() const {
   std::string text = model_ + "\n";
   for (const Line& line : lines_) {
     text += fmt::format("{:<4}  {:<9}  {}\n", to_string(line.status), line.question, line.finding);
+    for (const std::string& part : line.parts) {
+      text += fmt::format("{:17}{}\n", "", part);
+    }
     if (!line.fix.empty()) {
       text += fmt::format("{:17}→ {}\n", "", line.fix);
     }
@@ -55,6 +61,9 @@ nlohmann::ordered_json CheckList::json() const {
                               {"status", to_string(line.status)},
                               {"finding", line.finding},
                               {"fix", line.fix}});
+    if (!line.parts.empty()) {
+      json["checks"].back()["parts"] = line.parts;
+    }
   }
   for (const auto& [key, value] : details_) {
     json[key] = value;

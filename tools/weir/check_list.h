@@ -22,9 +22,10 @@ class CheckList {
 
   struct Line {
     Status status = Status::kOk;
-    std::string question;  // "memory"
-    std::string finding;   // a sentence without its full stop
-    std::string fix;       // what would change it; empty where nothing need
+    std::string question;            // "memory"
+    std::string finding;             // a sentence without its full stop
+    std::string fix;                 // what would change it; empty where nothing need
+    std::vector<std::string> parts;  // of the finding, a line each
   };
 
   explicit CheckList(std::string model) : model_(std::move(model)) {}
@@ -35,8 +36,9 @@ class CheckList {
   void warn(std::string_view question, std::string finding, std::string fix) {
     add(Status::kWarn, question, std::move(finding), std::move(fix));
   }
-  void fail(std::string_view question, std::string finding, std::string fix) {
-    add(Status::kFail, question, std::move(finding), std::move(fix));
+  void fail(std::string_view question, std::string finding, std::string fix,
+            std::vector<std::string> parts = {}) {
+    add(Status::kFail, question, std::move(finding), std::move(fix), std::move(parts));
   }
   // For machines: beside the lines in the JSON, in the order of the calls.
   void detail(std::string_view key, nlohmann::ordered_json value) {
@@ -52,7 +54,8 @@ class CheckList {
   nlohmann::ordered_json json() const;
 
  private:
-  void add(Status status, std::string_view question, std::string finding, std::string fix);
+  void add(Status status, std::string_view question, std::string finding, std::string fix,
+           std::vector<std::string> parts = {});
 
   std::string model_;
   std::vector<Line> lines_;

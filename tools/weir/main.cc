@@ -32,6 +32,16 @@ void add_command(CLI::App& app, int& exit_code, const char* name, const char* de
   command->callback([&exit_code, &options, body] { exit_code = body(options); });
 }
 
+// `weir help` and `weir help COMMAND` as the --help that they stand for; other arguments as they are.
+std::vector<std::string> spell_out_help(std::vector<std::string> arguments) {
+  if (arguments.empty() || arguments.front() != "help") {
+    return arguments;
+  }
+  arguments.erase(arguments.begin());
+  arguments.emplace_back("--help");
+  return arguments;
+}
+
 // What is wrong with the first argument, where it is neither an option nor a command.
 std::string unknown_command(const CLI::App& app, std::string_view typed) {
   std::vector<std::string> names;
@@ -90,6 +100,7 @@ int run_weir(int argc, char** argv) {
   CLI::App app("Runs neural networks in memory that you can see, bound and trust.", "weir");
   app.set_version_flag("--version", "weir " WEIR_VERSION);
   app.require_subcommand(1);
+  app.footer("`weir help COMMAND` tells the options of a command.");
   int exit_code = kExitOk;
   DevicesOptions devices;
   add_command(app, exit_code, "devices", "List the devices that programs can run on", devices,
@@ -115,12 +126,15 @@ int run_weir(int argc, char** argv) {
   add_command(app, exit_code, "inspect", "Print a model's graph or a program's steps", inspect,
               add_inspect_options, inspect_command);
   // The parser prints text of its own on what it refuses, so what it is told is looked at before.
-  const bool json = std::find(argv + 1, argv + argc, std::string_view("--json")) != argv + argc;
-  if (const std::string unknown = unknown_command(app, argc > 1 ? argv[1] : "--help"); !unknown.empty()) {
+  std::vector<std::string> arguments = spell_out_help({argv + 1, argv + argc});
+  const bool json = std::ranges::find(arguments, "--json") != arguments.end();
+  if (const std::string unknown = unknown_command(app, arguments.empty() ? "--help" : arguments.front());
+      !unknown.empty()) {
     return print_usage_error(unknown, json);
   }
   try {
-    app.parse(argc, argv);
+    std::ranges::reverse(arguments);  // as the parser takes them
+    app.parse(arguments);
   } catch (const CLI::Success& success) {  // --help, --version
     return app.exit(success);
   } catch (const CLI::ParseError& error) {

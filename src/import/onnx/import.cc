@@ -257,6 +257,11 @@ class Importer {
                           int64_t version, const std::vector<ImportedValue*>& inputs, const Status& reason) {
     ++unsupported_count_;
     ++unsupported_operators_[fmt::format("{}.{}", domain_name(domain), proto.op_type())];
+    if (options_.unsupported != nullptr) {
+      options_.unsupported->nodes.push_back({proto.op_type(), std::string(domain_name(domain)), version,
+                                             label, std::string(reason.message()),
+                                             reason.message() == unsupported_operator().message()});
+    }
     constexpr size_t kMostListed = 40;
     if (unsupported_.size() >= kMostListed) {
       return;
@@ -278,6 +283,9 @@ class Importer {
   }
 
   Status unsupported_error() const {
+    if (options_.unsupported != nullptr) {
+      options_.unsupported->unexamined = unexamined_count_;
+    }
     std::vector<std::string> operators;
     for (const auto& [name, count] : unsupported_operators_) {
       operators.push_back(fmt::format("{} × {}", count, name));

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,6 +28,21 @@
 
 namespace weir {
 
+// A node that cannot be imported, of an operator or a form of one that is not supported.
+struct UnsupportedNode {
+  std::string op;
+  std::string domain;
+  int64_t version = 0;
+  std::string name;
+  std::string reason;    // a sentence
+  bool unknown = false;  // the operator itself, not only the form
+};
+
+struct Unsupported {
+  std::vector<UnsupportedNode> nodes;  // all, in the model's order
+  size_t unexamined = 0;               // of supported operators that depend on these
+};
+
 struct ImportOptions {
   // Dimensions by the names that the model gives them, or those that it does not name by the "dim0", "dim1",
   // … that the graph shows for them; a range of one number makes it static.
@@ -39,6 +55,9 @@ struct ImportOptions {
   // Constants by name whose elements nothing may depend on but at run time, so that a session can give them
   // other values. One that a shape or an attribute follows from is an error.
   std::vector<std::string> swappable;
+  // Takes what is not supported, where an import fails for that: the error lists only the first. Null:
+  // nothing.
+  Unsupported* unsupported = nullptr;
   Tracer* trace = nullptr;
   // Operators that users registered; they go before Weir's own. Null: none.
   std::shared_ptr<const CustomOperators> operators;

@@ -86,9 +86,15 @@ class Checker {
     }
     const Result<CacheState> cache = cache_state(options_.model, *options);
     options->use_cache = options->use_cache && cache && cache->found;
+    Unsupported unsupported;
+    options->import.unsupported = &unsupported;
     const int64_t begin = steady_now_ns();
     Result<Model> model = open_model(options_.model, *options);
     open_seconds_ = static_cast<double>(steady_now_ns() - begin) * 1e-9;
+    if (!model && !unsupported.nodes.empty()) {
+      list_unsupported(unsupported);
+      return false;
+    }
     if (!model) {
       list_.fail("file", one_line(model.error()),
                  "the message says what is not supported or wrong; docs/errors.md explains the common ones");
@@ -99,6 +105,52 @@ class Checker {
     report_cache(cache, *model);
     check_constants();
     return true;
+  }
+
+  // A line for each operator and reason, with the first of its nodes; all nodes in the JSON.
+  void list_unsupported(const Unsupported& unsupported) {
+    constexpr size_t kShownNodes = 3;
+    std::vector<std::pair<std::string, std::vector<std::string>>> groups;  // heading and reason, nodes
+    ordered_json nodes = ordered_json::array();
+    bool unknown = false;
+    for (const UnsupportedNode& node : unsupported.nodes) {
+      const std::string key = fmt::format("{} ({} {}): {}", node.op, node.domain, node.version, node.reason);
+      auto group = std::ranges::find(groups, key, [](const auto& entry) { return entry.first; });
+      if (group == groups.end()) {
+        group = groups.insert(groups.end(), {key, {}});
+      }
+      group->second.push_back("'" + node.name + "'");
+      unknown = unknown || node.unknown;
+      nodes.push_back({{"operator", node.op},
+                       {"domain", node.domain},
+                       {"version", node.version},
+                       {"node", node.name},
+                       {"reason", node.reason}});
+    }
+    std::vector<std::string> parts;
+    for (auto& [key, names] : groups) {
+      const size_t count = names.size();
+      names.resize(std::min(count, kShownNodes));
+      std::string sentence = key;
+      while (sentence.ends_with('.')) {
+        sentence.pop_back();
+      }
+      parts.push_back(
+          fmt::format("{} × {}: {}{}", count, sentence, fmt::join(names, ", "),
+                      count > kShownNodes ? fmt::format(" and {} more", count - kShownNodes) : ""));
+    }
+    if (unsupported.unexamined > 0) {
+      parts.push_back(fmt::format("{} node{} behind these could not be examined", unsupported.unexamined,
+                                  unsupported.unexamined == 1 ? "" : "s"));
+    }
+    list_.fail("file", fmt::format("({}) nodes of the model are not supported", unsupported.nodes.size()),
+               unknown
+                   ? "register operators of your own with --operators FILE.so (docs/custom-operators.md), or "
+                     "export the model without these"
+                   : "the reasons say which forms are supported; export the model with those",
+               std::move(parts));
+    list_.detail("unsupported", std::move(nodes));
+    list_.detail("unexamined", unsupported.unexamined);
   }
 
   void report_cache(const Result<CacheState>& cache, const Model& model) {

@@ -125,21 +125,73 @@ TEST(Classify, TakesProbabilitiesAndLogits) {
   const std::vector<std::string> labels = {"cat", "dog"};
   const auto given = classify(array_of<float>(ElementType::kFloat32, {1, 3}, {0.2f, 0.1f, 0.7f}), labels, 2);
   ASSERT_TRUE(given.has_value());
-  ASSERT_EQ(given->size(), 2u);
-  EXPECT_EQ((*given)[0].index, 2);
-  EXPECT_EQ((*given)[0].label, "");
-  EXPECT_NEAR((*given)[0].score, 0.7, 1e-6);
-  EXPECT_EQ((*given)[1].label, "cat");
-  const auto logits = classify(array_of<float>(ElementType::kFloat32, {1, 2, 1, 1}, {1000, 1001}), labels, 5);
+  ASSERT_EQ(given->size(), 1u);
+  const std::vector<Class>& row = given->front();
+  ASSERT_EQ(row.size(), 2u);
+  EXPECT_EQ(row[0].index, 2);
+  EXPECT_EQ(row[0].label, "");
+  EXPECT_NEAR(row[0].score, 0.7, 1e-6);
+  EXPECT_EQ(row[1].label, "cat");
+  // A batch of logits: softmax is over each row alone.
+  const auto logits =
+      classify(array_of<float>(ElementType::kFloat32, {2, 2, 1, 1}, {1000, 1001, 5, 4}), labels, 5);
   ASSERT_TRUE(logits.has_value());
   ASSERT_EQ(logits->size(), 2u);
-  EXPECT_EQ((*logits)[0].label, "dog");
-  EXPECT_NEAR((*logits)[0].score, 1 / (1 + std::exp(-1.0)), 1e-12);
-  EXPECT_THAT(
-      message_of(classify(make_array(ElementType::kFloat32, std::vector<int64_t>{2, 3}).value(), labels, 1)),
-      HasSubstr("shape (2x3), and classes are one row"));
+  ASSERT_EQ((*logits)[0].size(), 2u);
+  EXPECT_EQ((*logits)[0][0].label, "dog");
+  EXPECT_NEAR((*logits)[0][0].score, 1 / (1 + std::exp(-1.0)), 1e-12);
+  EXPECT_EQ((*logits)[1][0].label, "cat");
+  EXPECT_NEAR((*logits)[1][0].score, 1 / (1 + std::exp(-1.0)), 1e-12);
   EXPECT_THAT(message_of(classify(array_of<float>(ElementType::kFloat32, {1}, {NAN}), labels, 1)),
               HasSubstr("no finite numbers"));
+}
+
+TEST(Classify, FindsRowsInAShape) {
+  const auto rows_of = [](const std::vector<int64_t>& shape) {
+    const auto found = class_rows(shape);
+    return found ? std::pair(found->rows, found->classes) : std::pair(int64_t{-1}, int64_t{-1});
+  };
+  using Pair = std::pair<int64_t, int64_t>;
+  EXPECT_EQ(rows_of({10}), Pair(1, 10));
+  EXPECT_EQ(rows_of({1, 10}), Pair(1, 10));
+  EXPECT_EQ(rows_of({3, 10}), Pair(3, 10));
+  EXPECT_EQ(rows_of({3, 10, 1, 1}), Pair(3, 10));
+  EXPECT_EQ(rows_of({3, 1, 10}), Pair(3, 10));
+  EXPECT_EQ(rows_of({10, 1}), Pair(1, 10));  // a column
+  EXPECT_EQ(rows_of({1}), Pair(1, 1));
+  EXPECT_EQ(rows_of({1, 3, 4}), Pair(-1, -1));
+  EXPECT_EQ(rows_of({0, 3}), Pair(-1, -1));
+}
+
+TEST(Embed, IsTheMeanOfTheTokensThatTheMaskLetsThrough) {
+  const Array tokens = array_of<float>(ElementType::kFloat32, {2, 2, 2}, {3, 0, 3, 8, 0, 5, 7, 7});
+  const auto all = embed(tokens, nullptr);
+  ASSERT_TRUE(all.has_value());
+  EXPECT_THAT((*all)[0], ElementsAre(0.6F, 0.8F));
+  const Array mask = array_of<int64_t>(ElementType::kInt64, {2, 2}, {1, 1, 1, 0});
+  const auto some = embed(tokens, &mask);
+  ASSERT_TRUE(some.has_value());
+  EXPECT_THAT((*some)[0], ElementsAre(0.6F, 0.8F));
+  EXPECT_THAT((*some)[1], ElementsAre(0.0F, 1.0F));
+  EXPECT_THAT(message_of(embed(array_of<float>(ElementType::kFloat32, {2}, {1, 2}), nullptr)),
+              HasSubstr("is float32 of rank (1)"));
+}
+
+TEST(Frames, HaveOneAxisMoreThanTheInput) {
+  const InputType input{ElementType::kFloat32, {1, -1}};
+  const Array frames = array_of<float>(ElementType::kFloat32, {3, 1, 2}, {1, 2, 3, 4, 5, 6});
+  EXPECT_TRUE(check_frames("x.npy", frames, input).has_value());
+  EXPECT_THAT(
+      message_of(check_array("x.npy", frames, input)),
+      HasSubstr(
+          "holds float32[3,1,2], and the input takes float32[1,?]; with --frames each of its (3) frames "
+          "is a run."));
+  const Array wide = array_of<float>(ElementType::kFloat32, {1, 2, 2}, {1, 2, 3, 4});
+  EXPECT_THAT(message_of(check_frames("x.npy", wide, input)),
+              HasSubstr("and frames of float32[1,?] are taken"));
+  EXPECT_THAT(message_of(check_array("x.npy", wide, input)), Not(HasSubstr("--frames")));
+  EXPECT_TRUE(
+      check_array("x.npy", array_of<float>(ElementType::kFloat32, {1, 2}, {1, 2}), input).has_value());
 }
 
 TEST(Labels, AreLines) {

@@ -20,7 +20,8 @@ Result<void> compile_to_file(const CompileCommandOptions& options) {
           target);
     }
   }
-  if (const auto program = is_program_file(options.model); program && *program) {
+  WEIR_ASSIGN(const bool is_program, is_program_file(options.model));
+  if (is_program) {
     return fail(StatusCode::kInvalidArgument,
                 "File '{}' is a program already: run it as it is, or compile its model again for other "
                 "shapes or limits.",

@@ -250,10 +250,20 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       command, "--random", parse_seed, [&options](uint64_t seed) { options.random = seed; },
       "Fill inputs that have no file with random numbers")
       ->option_text("SEED");
-  add_value(command, "--task", parse_task, options.task,
-            "What to make of the outputs: raw (the default), classify or embed")
+  command.add_flag(
+      "--frames", options.frames,
+      "Run once for each frame of .npy files that have one axis more than their input, in front, with "
+      "--state going from each to the next");
+  add_value(
+      command, "--task", parse_task, options.task,
+      "What to make of the outputs: raw (the default), classify (the best classes of each of a batch) or "
+      "embed (a vector for each of a batch)")
       ->option_text("TASK");
-  command.add_option("--labels", options.labels, "Names of the classes, one a line")->option_text("FILE");
+  command
+      .add_option(
+          "--labels", options.labels,
+          "Names of the classes for --task classify, one a line, at least as many as there are classes")
+      ->option_text("FILE");
   command.add_option("--top", options.top, "How many classes to show")
       ->check(CLI::Range(1, 1000000))
       ->option_text("N");

@@ -90,6 +90,7 @@ struct RunOptions {
   std::vector<float> mean = {0};
   std::vector<float> scale = {1};
   std::optional<uint64_t> random;  // the seed of inputs that have no file
+  bool frames = false;             // .npy files hold a frame for each of several runs
   Task task = Task::kRaw;
   bool all_steps = false;  // every step's result is an output
   std::string labels;

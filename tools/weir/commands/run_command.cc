@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "tools/weir/commands/engine.h"
 #include "tools/weir/commands/output.h"
 #include "tools/weir/commands/run.h"
+#include "tools/weir/commands/run_report.h"
 #include "tools/weir/commands/tensor_input.h"
-#include "tools/weir/commands/tensor_output.h"
 
 namespace weir::cli {
 namespace {
@@ -35,6 +33,11 @@ class Runner {
  private:
   Result<void> run_model() {
     const TraceSpan span(trace_.get(), "weir run");
+    WEIR_ASSIGN(TaskOptions task, task_options(options_));
+    report_ = RunReport(std::move(task));
+    if (options_.frames && options_.task == Task::kEmbed) {
+      return fail(StatusCode::kInvalidArgument, "Task 'embed' is for one run, and --frames makes several.");
+    }
     EngineOptions engine;
     engine.trace = trace_;
     engine.model = options_.model;
@@ -49,17 +52,17 @@ class Runner {
       WEIR_TRY(read_inputs());
     }
     std::vector<std::vector<int64_t>> shapes;
-    for (const Array& input : inputs_) {
-      shapes.push_back(input.shape);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      shapes.push_back(shape_of_run(i));
     }
     WEIR_TRY(request_->prepare(shapes));
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      WEIR_ASSIGN(const TensorView view, request_->input(static_cast<int32_t>(i)));
-      copy_in(inputs_[i], view);
-    }
+    WEIR_TRY(check_task());
     add_program_notices();
     WEIR_TRY(check_strict());
-    WEIR_TRY(request_->run());
+    if (!options_.output.empty()) {
+      WEIR_TRY(make_folder());
+    }
+    WEIR_TRY(run_all());
     const TraceSpan reporting(trace_.get(), "report");
     return report();
   }
@@ -91,16 +94,22 @@ class Runner {
       chosen[position] = &argument;
     }
     inputs_.resize(chosen.size());
+    framed_.assign(chosen.size(), false);
     for (size_t i = 0; i < chosen.size(); ++i) {
       if (chosen[i] != nullptr) {
         WEIR_ASSIGN(inputs_[i], read_file_of(i, chosen[i]->path, shape), "while reading input '{}'",
                     program().inputs[i].name);
-        WEIR_TRY(shape.take_input(i, inputs_[i].shape, fmt::format("file '{}'", chosen[i]->path)));
+        WEIR_TRY(shape.take_input(i, shape_of_run(i), fmt::format("file '{}'", chosen[i]->path)));
       } else if (!options_.random) {
         return fail(StatusCode::kInvalidArgument,
                     "Input '{}' ({}) has no file; give --input {}=FILE, or --random SEED for random numbers.",
                     program().inputs[i].name, describe_type(type_of(i)), program().inputs[i].name);
       }
+    }
+    if (options_.frames && !frames_) {
+      return fail(StatusCode::kInvalidArgument,
+                  "There are no frames to run: with --frames an .npy file has one axis more than its input, "
+                  "in front.");
     }
     if (std::ranges::find(chosen, nullptr) == chosen.end()) {
       return {};
@@ -113,6 +122,11 @@ class Runner {
       }
     }
     return {};
+  }
+
+  std::vector<int64_t> shape_of_run(size_t input) const {
+    const std::vector<int64_t>& shape = inputs_[input].shape;
+    return framed_[input] ? std::vector<int64_t>(shape.begin() + 1, shape.end()) : shape;
   }
 
   InputType type_of(size_t input) const {
@@ -130,6 +144,20 @@ class Runner {
                           fmt::format("image '{}' is decoded, resized and converted for input '{}'", path,
                                       program().inputs[input].name)});
       type.shape = shape.shape(input);
+    } else if (options_.frames) {
+      WEIR_ASSIGN(Array array, read_npy(path), "while reading '{}'", path);
+      if (array.shape.size() == type.shape.size()) {
+        WEIR_TRY(check_array(path, array, type));  // the same in every run
+        return array;
+      }
+      WEIR_TRY(check_frames(path, array, type));
+      if (frames_ && *frames_ != array.shape[0]) {
+        return fail(StatusCode::kInvalidArgument, "File '{}' has ({}) frames, and another input has ({}).",
+                    path, array.shape[0], *frames_);
+      }
+      frames_ = array.shape[0];
+      framed_[input] = true;
+      return array;
     }
     return read_input(path, type, {options_.mean, options_.scale});
   }
@@ -188,50 +216,69 @@ class Runner {
                 listed);
   }
 
-  // One vector of unit length for each sequence: the mean over its tokens, by the attention mask where there
-  // is one.
-  Result<std::vector<std::vector<float>>> embed(const Array& tokens) const {
-    if (tokens.type != ElementType::kFloat32 || tokens.shape.size() != 3) {
-      return fail(
-          StatusCode::kInvalidArgument,
-          "Task 'embed' takes an output of float32 [batch, tokens, features], and the first one is of rank "
-          "({}).",
-          tokens.shape.size());
+  // Whether the task fits what will come out: before anything runs.
+  Result<void> check_task() {
+    if (program().outputs.empty()) {
+      return {};
     }
-    const int64_t batch = tokens.shape[0];
-    const int64_t length = tokens.shape[1];
-    const int64_t features = tokens.shape[2];
-    const Array* mask = nullptr;
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      if (program().inputs[i].name.find("mask") != std::string::npos &&
-          inputs_[i].shape == std::vector<int64_t>{batch, length} && inputs_[i].type == ElementType::kInt64) {
-        mask = &inputs_[i];
+    const TensorSpec spec = request_->output_spec(0);
+    WEIR_ASSIGN(const std::string note,
+                report_.check(program().outputs[0].name, spec.type,
+                              std::span(spec.shape).first(static_cast<size_t>(spec.rank))));
+    if (!note.empty()) {
+      notices_.push_back({"info", "labels", note});
+    }
+    return {};
+  }
+
+  Result<void> make_folder() const {
+    std::error_code error;
+    std::filesystem::create_directories(options_.output, error);
+    if (error) {
+      return fail(StatusCode::kPermissionDenied, "Folder '{}' cannot be made: {}.", options_.output,
+                  error.message());
+    }
+    return {};
+  }
+
+  // Runs once, or once for each frame, and keeps the outputs; those of frames with one axis more, in front.
+  Result<void> run_all() {
+    for (int64_t frame = 0; frame < frames_.value_or(1); ++frame) {
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        WEIR_ASSIGN(const TensorView view, request_->input(static_cast<int32_t>(i)));
+        copy_in(framed_[i] ? frame_of(inputs_[i], frame) : inputs_[i], view);
       }
-    }
-    std::vector<std::vector<float>> result;
-    const std::span<const float> values = tokens.as<float>();
-    for (int64_t b = 0; b < batch; ++b) {
-      std::vector<double> sum(static_cast<size_t>(features), 0.0);
-      for (int64_t t = 0; t < length; ++t) {
-        if (mask != nullptr && mask->as<int64_t>()[static_cast<size_t>(b * length + t)] == 0) {
+      WEIR_TRY(request_->run());
+      for (size_t i = 0; i < program().outputs.size(); ++i) {
+        WEIR_ASSIGN(const TensorView view, request_->output(static_cast<int32_t>(i)));
+        WEIR_ASSIGN(Array one, copy_out(view));
+        if (!frames_) {
+          outputs_.push_back(std::move(one));
           continue;
         }
-        for (int64_t f = 0; f < features; ++f) {
-          sum[static_cast<size_t>(f)] += values[static_cast<size_t>((b * length + t) * features + f)];
+        if (frame == 0) {
+          std::vector<int64_t> shape = one.shape;
+          shape.insert(shape.begin(), *frames_);
+          WEIR_ASSIGN(outputs_.emplace_back(), make_array(one.type, shape),
+                      "while keeping the frames of output '{}'", program().outputs[i].name);
         }
+        std::ranges::copy(one.data, outputs_[i].data.begin() +
+                                        static_cast<ptrdiff_t>(one.data.size() * static_cast<size_t>(frame)));
       }
-      double norm = 0;
-      for (double value : sum) {
-        norm += value * value;
-      }
-      norm = std::max(std::sqrt(norm), 1e-12);
-      std::vector<float> unit;
-      for (double value : sum) {
-        unit.push_back(static_cast<float>(value / norm));
-      }
-      result.push_back(std::move(unit));
     }
-    return result;
+    return {};
+  }
+
+  // The input that says which tokens there are, where there is one for tokens of this shape.
+  const Array* mask_of(const Array& tokens) const {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (program().inputs[i].name.find("mask") != std::string::npos && tokens.shape.size() == 3 &&
+          inputs_[i].shape == std::vector<int64_t>{tokens.shape[0], tokens.shape[1]} &&
+          inputs_[i].type == ElementType::kInt64) {
+        return &inputs_[i];
+      }
+    }
+    return nullptr;
   }
 
   Result<void> report() {
@@ -239,57 +286,24 @@ class Runner {
     json["model"] = options_.model;
     json["device"] = describe(*engine_.device, options_.runner);
     json["policy"] = "cpu_only";
-    std::string text =
-        fmt::format("{} on {} (policy cpu_only)\n", options_.model, json["device"].get<std::string>());
-    std::vector<std::string> labels;
-    if (!options_.labels.empty()) {
-      WEIR_ASSIGN(labels, read_labels(options_.labels));
+    if (frames_) {
+      json["frames"] = *frames_;
     }
-    if (!options_.output.empty()) {
-      std::error_code error;
-      std::filesystem::create_directories(options_.output, error);
-      if (error) {
-        return fail(StatusCode::kPermissionDenied, "Folder '{}' cannot be made: {}.", options_.output,
-                    error.message());
-      }
-    }
-    json["outputs"] = ordered_json::array();
     for (size_t i = 0; i < program().outputs.size(); ++i) {
       const std::string& name = program().outputs[i].name;
-      WEIR_ASSIGN(const TensorView view, request_->output(static_cast<int32_t>(i)));
-      WEIR_ASSIGN(const Array array, copy_out(view));
-      ordered_json entry = {{"name", name}, {"type", to_string(array.type)}, {"shape", array.shape}};
+      const Array& array = outputs_[i];
+      std::string path;
       if (!options_.output.empty()) {
-        const std::string path = options_.output + "/" + npy_name(name);
+        path = options_.output + "/" + npy_name(name);
         WEIR_TRY(write_npy(path, array), "while writing output '{}'", name);
-        entry["file"] = path;
       }
-      const Summary summary = summarize(array);
-      entry["min"] = summary.min;
-      entry["max"] = summary.max;
-      entry["mean"] = summary.mean;
-      entry["not_finite"] = summary.not_finite;
-      entry["first"] = summary.first;
-      text += fmt::format("{} {}[{}]: {:.6g} to {:.6g}, mean {:.6g}\n", name, to_string(array.type),
-                          fmt::join(array.shape, ", "), summary.min, summary.max, summary.mean);
-      if (i == 0 && options_.task == Task::kClassify) {
-        WEIR_ASSIGN(const std::vector<Class> classes, classify(array, labels, options_.top));
-        for (const Class& best : classes) {
-          entry["classes"].push_back({{"index", best.index}, {"label", best.label}, {"score", best.score}});
-          text += fmt::format("  {:6.2f} %  {} {}\n", best.score * 100, best.index, best.label);
-        }
-      }
-      if (i == 0 && options_.task == Task::kEmbed) {
-        WEIR_ASSIGN(const auto vectors, embed(array));
-        entry["embeddings"] = vectors;
-        for (size_t b = 0; b < vectors.size(); ++b) {
-          const std::span<const float> head(vectors[b].data(), std::min<size_t>(vectors[b].size(), 6));
-          text += fmt::format("  sequence {}: {:.4f} … ({} features)\n", b, fmt::join(head, " "),
-                              vectors[b].size());
-        }
-      }
-      json["outputs"].push_back(std::move(entry));
+      WEIR_TRY(report_.add(name, array, path, frames_, frames_ ? nullptr : mask_of(array)));
     }
+    std::string text =
+        fmt::format("{} on {} (policy cpu_only){}\n", options_.model, json["device"].get<std::string>(),
+                    frames_ ? fmt::format(", {} frames", *frames_) : "") +
+        report_.text();
+    json["outputs"] = report_.json();
     json["notices"] = ordered_json::array();
     for (const Notice& notice : notices_) {
       json["notices"].push_back({{"kind", notice.kind}, {"what", notice.what}, {"reason", notice.reason}});
@@ -317,7 +331,11 @@ class Runner {
   Engine engine_;
   Ref<Request> request_;
   std::vector<Array> inputs_;
+  std::vector<bool> framed_;       // one an input: its first axis is that of the frames
+  std::optional<int64_t> frames_;  // how many runs
+  std::vector<Array> outputs_;
   std::vector<Notice> notices_;
+  RunReport report_{TaskOptions()};
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "tools/weir/io/file.h"
@@ -52,6 +53,12 @@ Result<Image> with_channels(const Image& image, int64_t channels) {
     rgba.pixels.insert(rgba.pixels.end(), {rgb.pixels[i], rgb.pixels[i + 1], rgb.pixels[i + 2], 255});
   }
   return rgba;
+}
+
+bool fits(ElementType type, std::span<const int64_t> shape, const InputType& input) {
+  return type == input.type && std::ranges::equal(shape, input.shape, [](int64_t extent, int64_t taken) {
+           return taken < 0 || taken == extent;
+         });
 }
 
 // S. Vigna's splitmix64.
@@ -134,6 +141,26 @@ Result<Array> tensor_from_image(const Image& image, const InputType& input, cons
   return array;
 }
 
+Result<void> check_array(const std::string& path, const Array& array, const InputType& input) {
+  if (fits(array.type, array.shape, input)) {
+    return {};
+  }
+  const std::span<const int64_t> shape = array.shape;
+  const bool frames = !shape.empty() && shape[0] > 0 && fits(array.type, shape.subspan(1), input);
+  return fail(StatusCode::kInvalidArgument, "File '{}' holds {}, and the input takes {}{}.", path,
+              to_string(InputType{array.type, array.shape}), to_string(input),
+              frames ? fmt::format("; with --frames each of its ({}) frames is a run", shape[0]) : "");
+}
+
+Result<void> check_frames(const std::string& path, const Array& frames, const InputType& input) {
+  const std::span<const int64_t> shape = frames.shape;
+  if (!shape.empty() && shape[0] > 0 && fits(frames.type, shape.subspan(1), input)) {
+    return {};
+  }
+  return fail(StatusCode::kInvalidArgument, "File '{}' holds {}, and frames of {} are taken, one at least.",
+              path, to_string(InputType{frames.type, frames.shape}), to_string(input));
+}
+
 Result<Array> read_input(const std::string& path, const InputType& input, const PixelOptions& options) {
   WEIR_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
   static constexpr std::array<uint8_t, 6> kNpy = {0x93, 'N', 'U', 'M', 'P', 'Y'};
@@ -147,13 +174,7 @@ Result<Array> read_input(const std::string& path, const InputType& input, const 
     return array;
   }
   WEIR_ASSIGN(Array array, parse_npy(bytes), "while reading '{}'", path);
-  bool fits = array.shape.size() == input.shape.size();
-  for (size_t i = 0; fits && i < array.shape.size(); ++i)
-    fits = input.shape[i] < 0 || input.shape[i] == array.shape[i];
-  if (array.type != input.type || !fits) {
-    return fail(StatusCode::kInvalidArgument, "File '{}' holds {}, and the input takes {}.", path,
-                to_string(InputType{array.type, array.shape}), to_string(input));
-  }
+  WEIR_TRY(check_array(path, array, input));
   return array;
 }
 

@@ -33,6 +33,11 @@ struct PixelOptions {
 // resized to the input's height and width where those are fixed. Element types float32 and uint8.
 Result<Array> tensor_from_image(const Image& image, const InputType& input, const PixelOptions& options);
 
+// Whether the array of a file has the input's type and shape.
+Result<void> check_array(const std::string& path, const Array& array, const InputType& input);
+// The same of an array with one axis more, in front: a frame for each of several runs.
+Result<void> check_frames(const std::string& path, const Array& frames, const InputType& input);
+
 // An .npy file, whose type and shape must be the input's, or a PNG or JPEG image.
 Result<Array> read_input(const std::string& path, const InputType& input, const PixelOptions& options);
 

@@ -94,36 +94,101 @@ Result<std::vector<std::string>> read_labels(const std::string& path) {
   return labels;
 }
 
-Result<std::vector<Class>> classify(const Array& output, std::span<const std::string> labels, int64_t count) {
-  if (output.element_count() < 1 ||
-      std::ranges::count_if(output.shape, [](int64_t extent) { return extent != 1; }) > 1) {
-    return fail(StatusCode::kInvalidArgument,
-                "The output has the shape ({}), and classes are one row of scores; use --task raw.",
-                fmt::join(output.shape, "x"));
+Result<ClassRows> class_rows(std::span<const int64_t> shape) {
+  const auto above_one = [](int64_t extent) { return extent != 1; };
+  ClassRows found;
+  for (const int64_t extent : shape) {
+    found.classes *= extent;
   }
-  std::vector<double> scores = to_doubles(output);
-  if (scores.empty() || !std::ranges::all_of(scores, [](double v) { return std::isfinite(v); })) {
+  // A column stays one row.
+  const bool column = !shape.empty() && std::ranges::count_if(shape.subspan(1), above_one) == 0;
+  if (shape.size() > 1 && shape[0] > 0 && !column) {
+    found.rows = shape[0];
+    found.classes /= shape[0];
+  }
+  if (found.classes < 1 ||
+      (!column && std::ranges::count_if(shape.subspan(std::min<size_t>(shape.size(), 1)), above_one) > 1)) {
+    return fail(StatusCode::kInvalidArgument,
+                "The output has the shape ({}), and classes are a row of scores for each of a batch, as in "
+                "(8x1000) or "
+                "(8x1000x1x1); use --task raw.",
+                fmt::join(shape, "x"));
+  }
+  return found;
+}
+
+Result<std::vector<std::vector<Class>>> classify(const Array& output, std::span<const std::string> labels,
+                                                 int64_t count) {
+  WEIR_ASSIGN(const ClassRows shape, class_rows(output.shape));
+  const std::vector<double> all = to_doubles(output);
+  if (all.empty() || !std::ranges::all_of(all, [](double v) { return std::isfinite(v); })) {
     return fail(StatusCode::kDataLoss, "The output has scores that are no finite numbers.");
   }
-  const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
-  // Ten thousand float32 probabilities add up to 1 within about 1e-3.
-  if (std::ranges::min(scores) < 0 || std::abs(sum - 1) > 1e-2) {
-    const double most = std::ranges::max(scores);
-    double total = 0;
-    for (double& score : scores) total += score = std::exp(score - most);
-    for (double& score : scores) score /= total;
+  std::vector<std::vector<Class>> rows;
+  for (int64_t row = 0; row < shape.rows; ++row) {
+    const auto begin = all.begin() + row * shape.classes;
+    std::vector<double> scores(begin, begin + shape.classes);
+    const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
+    // Ten thousand float32 probabilities add up to 1 within about 1e-3.
+    if (std::ranges::min(scores) < 0 || std::abs(sum - 1) > 1e-2) {
+      const double most = std::ranges::max(scores);
+      double total = 0;
+      for (double& score : scores) total += score = std::exp(score - most);
+      for (double& score : scores) score /= total;
+    }
+    std::vector<int64_t> order(scores.size());
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::ranges::stable_sort(order, std::ranges::greater(),
+                             [&](int64_t i) { return scores[static_cast<size_t>(i)]; });
+    std::vector<Class>& classes = rows.emplace_back();
+    for (int64_t i : order) {
+      if (std::ssize(classes) == count) break;
+      classes.push_back(
+          {i, i < std::ssize(labels) ? labels[static_cast<size_t>(i)] : "", scores[static_cast<size_t>(i)]});
+    }
   }
-  std::vector<int64_t> order(scores.size());
-  std::iota(order.begin(), order.end(), int64_t{0});
-  std::ranges::stable_sort(order, std::ranges::greater(),
-                           [&](int64_t i) { return scores[static_cast<size_t>(i)]; });
-  std::vector<Class> classes;
-  for (int64_t i : order) {
-    if (std::ssize(classes) == count) break;
-    classes.push_back(
-        {i, i < std::ssize(labels) ? labels[static_cast<size_t>(i)] : "", scores[static_cast<size_t>(i)]});
+  return rows;
+}
+
+Result<void> check_tokens(ElementType type, std::span<const int64_t> shape) {
+  if (type != ElementType::kFloat32 || shape.size() != 3) {
+    return fail(StatusCode::kInvalidArgument,
+                "Task 'embed' takes an output of float32 [batch, tokens, features], and the first one is {} "
+                "of rank ({}).",
+                weir::to_string(type), shape.size());
   }
-  return classes;
+  return {};
+}
+
+Result<std::vector<std::vector<float>>> embed(const Array& tokens, const Array* mask) {
+  WEIR_TRY(check_tokens(tokens.type, tokens.shape));
+  const int64_t batch = tokens.shape[0];
+  const int64_t length = tokens.shape[1];
+  const int64_t features = tokens.shape[2];
+  std::vector<std::vector<float>> result;
+  const std::span<const float> values = tokens.as<float>();
+  for (int64_t b = 0; b < batch; ++b) {
+    std::vector<double> sum(static_cast<size_t>(features), 0.0);
+    for (int64_t t = 0; t < length; ++t) {
+      if (mask != nullptr && mask->as<int64_t>()[static_cast<size_t>(b * length + t)] == 0) {
+        continue;
+      }
+      for (int64_t f = 0; f < features; ++f) {
+        sum[static_cast<size_t>(f)] += values[static_cast<size_t>((b * length + t) * features + f)];
+      }
+    }
+    double norm = 0;
+    for (double value : sum) {
+      norm += value * value;
+    }
+    norm = std::max(std::sqrt(norm), 1e-12);
+    std::vector<float> unit;
+    for (double value : sum) {
+      unit.push_back(static_cast<float>(value / norm));
+    }
+    result.push_back(std::move(unit));
+  }
+  return result;
 }
 
 std::string file_name_of(std::string_view name) {

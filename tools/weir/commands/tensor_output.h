@@ -31,9 +31,23 @@ struct Class {
   std::string label;  // "" where there is none for the index
   double score = 0;   // probability
 };
-// The `count` best classes of one output, best first. Scores that are no distribution already (at least 0,
-// with a sum of 1) become one by softmax. The output is one row: more than one extent above 1 is an error.
-Result<std::vector<Class>> classify(const Array& output, std::span<const std::string> labels, int64_t count);
+// How scores lie in an output: the first of two axes or more is the batch, and of the others at most one has
+// an extent above 1. (A column of scores alone is one row.)
+struct ClassRows {
+  int64_t rows = 1;
+  int64_t classes = 1;
+};
+Result<ClassRows> class_rows(std::span<const int64_t> shape);
+// The `count` best classes of every row, best first. Scores of a row that are no distribution already (at
+// least 0, with a sum of 1) become one by softmax.
+Result<std::vector<std::vector<Class>>> classify(const Array& output, std::span<const std::string> labels,
+                                                 int64_t count);
+
+// Whether an output is tokens that embed() takes: float32 [batch, tokens, features].
+Result<void> check_tokens(ElementType type, std::span<const int64_t> shape);
+// One vector of unit length for each sequence: the mean over its tokens, of those that `mask` (int64 [batch,
+// tokens], or null) lets through.
+Result<std::vector<std::vector<float>>> embed(const Array& tokens, const Array* mask);
 
 // `name` as a file name: what a path cannot hold becomes '_', and a length of 100 is kept.
 std::string file_name_of(std::string_view name);
