@@ -57,8 +57,9 @@ class Handle {
   T* handle_ = nullptr;
 };
 
+// What is left until a moment that has passed is less than nothing, and not for ever as in C.
 inline int64_t nanoseconds(std::chrono::nanoseconds timeout) {
-  return timeout == std::chrono::nanoseconds::max() ? -1 : timeout.count();
+  return timeout == std::chrono::nanoseconds::max() ? -1 : timeout.count() < 0 ? 0 : timeout.count();
 }
 
 }  // namespace detail

@@ -289,7 +289,8 @@ inline void operator_release(void* user) {
 
 }  // namespace detail
 
-// Without throwing, for weir_register_operators of a shared library.
+// Throws only what info() does, for weir_register_operators of a shared library: weir_runtime_load_operators
+// makes an error of it.
 inline weir_status* try_register_operator(weir_runtime* runtime, std::shared_ptr<const Operator> op) {
   const OperatorInfo info = op->info();
   auto* user = new std::shared_ptr<const Operator>(std::move(op));

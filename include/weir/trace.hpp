@@ -18,6 +18,7 @@
 #include "weir/trace.h"
 
 namespace weir {
+inline namespace abi1 {
 
 class Trace : public detail::Handle<weir_trace, weir_trace_retain, weir_trace_release> {
  public:
@@ -38,6 +39,7 @@ class Trace : public detail::Handle<weir_trace, weir_trace_retain, weir_trace_re
   }
 };
 
+}  // namespace abi1
 }  // namespace weir
 
 #endif  // WEIR_TRACE_HPP_

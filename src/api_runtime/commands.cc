@@ -123,6 +123,21 @@ weir_status* weir_library_create(weir_device* device, const char* label, const w
   if (device == nullptr || library == nullptr || (kernels == nullptr && count > 0)) {
     return null_argument(__func__);
   }
+  if (count < 0) {
+    return failed(
+        Status(StatusCode::kInvalidArgument,
+               fmt::format("A library is asked for with ({}) kernels, and (0) is the least.", count)));
+  }
+  if (weir_status* unset = unset_size(__func__, count > 0 ? kernels : nullptr)) {
+    return unset;
+  }
+  if (count > 0 && kernels->struct_size % alignof(weir_kernel_desc) != 0) {
+    return failed(
+        Status(StatusCode::kInvalidArgument,
+               fmt::format("The kernels of a library are structs of ({}) bytes, and a multiple of ({}) "
+                           "lets each be read.",
+                           kernels->struct_size, alignof(weir_kernel_desc))));
+  }
   Ref<CKernels> kept = weir::make_ref<CKernels>();
   std::vector<CpuKernelEntry> entries;
   const auto* next = reinterpret_cast<const std::byte*>(kernels);
@@ -184,6 +199,9 @@ weir_status* weir_command_buffer_create(weir_device* device, const weir_command_
                                         weir_command_buffer** commands) try {
   if (device == nullptr || commands == nullptr) {
     return null_argument(__func__);
+  }
+  if (weir_status* unset = unset_size(__func__, desc)) {
+    return unset;
   }
   const weir_command_buffer_desc own = read_struct(desc);
   Result<Ref<CommandBuffer>> created =
@@ -436,6 +454,9 @@ weir_status* weir_queue_create(weir_device* device, const weir_queue_desc* desc,
   if (device == nullptr || queue == nullptr) {
     return null_argument(__func__);
   }
+  if (weir_status* unset = unset_size(__func__, desc)) {
+    return unset;
+  }
   const weir_queue_desc own = read_struct(desc);
   const weir::QueueDescriptor defaults;
   Result<Ref<Queue>> created = object(device)->create_queue(
@@ -463,6 +484,9 @@ weir_status* weir_queue_submit(weir_queue* queue, const weir_submission* submiss
                                weir_submit_answer* answer) try {
   if (queue == nullptr || submission == nullptr || answer == nullptr) {
     return null_argument(__func__);
+  }
+  if (weir_status* unset = unset_size(__func__, submission)) {
+    return unset;
   }
   const weir_submission own = read_struct(submission);
   if ((own.wait_count > 0 && own.waits == nullptr) || (own.signal_count > 0 && own.signals == nullptr)) {
@@ -510,6 +534,9 @@ void weir_queue_wait_idle(weir_queue* queue) {
 weir_status* weir_queue_get_stats(const weir_queue* queue, weir_queue_stats* stats) try {
   if (queue == nullptr || stats == nullptr) {
     return null_argument(__func__);
+  }
+  if (weir_status* unset = unset_size(__func__, stats)) {
+    return unset;
   }
   const weir::QueueStats from = object(queue)->stats();
   write_struct({.struct_size = 0,

@@ -77,12 +77,12 @@ class COperator final : public CustomOperator {
         c_(functions),
         implementation_(weir::custom_implementation(*this)) {}
   ~COperator() override {
-    if (c_.release != nullptr) {
+    if (owns_user_ && c_.release != nullptr) {
       c_.release(c_.user);
     }
   }
-  // What failed to be registered is the caller's still.
-  void disown() { c_.release = nullptr; }
+  // Before it, what `user` is belongs to the caller, also where there is no memory to register it.
+  void own_user() { owns_user_ = true; }
 
   const weir::Implementation& implementation() const override { return implementation_; }
 
@@ -194,6 +194,7 @@ class COperator final : public CustomOperator {
   }
 
   weir_operator_desc c_;
+  bool owns_user_ = false;
   weir::Implementation implementation_;
 };
 
@@ -270,9 +271,9 @@ Result<void> register_operator(weir_runtime& runtime, const weir_operator_desc& 
   Result<std::shared_ptr<const CustomOperators>> list =
       CustomOperators::with(runtime.registered.get(), added);
   if (!list) {
-    added->disown();
     return std::unexpected(std::move(list).error());
   }
+  added->own_user();
   runtime.registered = *std::move(list);
   return {};
 }
@@ -314,6 +315,9 @@ extern "C" {
 weir_status* weir_runtime_register_operator(weir_runtime* runtime, const weir_operator_desc* desc) try {
   if (runtime == nullptr || desc == nullptr) {
     return null_argument(__func__);
+  }
+  if (weir_status* unset = unset_size(__func__, desc)) {
+    return unset;
   }
   Result<void> registered = register_operator(*runtime, read_struct(desc));
   return registered ? nullptr : failed(registered);

@@ -106,6 +106,15 @@ void release(Handle* handle) {
   }
 }
 
+// The error for a struct whose size nobody has set, as WEIR_INIT does: of such a one nothing would be read,
+// or filled in, and nobody would hear of it. Null where all have one; null pointers are another check's.
+weir_status* unset_size(const char* function) noexcept;
+template <typename... T>
+weir_status* unset_size(const char* function, const T*... structs) {
+  const bool all_set = ((structs == nullptr || structs->struct_size >= sizeof(size_t)) && ...);
+  return all_set ? nullptr : unset_size(function);
+}
+
 // A caller's struct, which may be older (shorter: the rest is zero) or newer (longer: the rest is ignored)
 // than ours.
 template <typename T>

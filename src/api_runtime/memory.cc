@@ -64,6 +64,9 @@ weir_status* weir_buffer_create(weir_device* device, const weir_buffer_desc* des
   if (device == nullptr || desc == nullptr || buffer == nullptr) {
     return null_argument(__func__);
   }
+  if (weir_status* unset = unset_size(__func__, desc)) {
+    return unset;
+  }
   const weir_buffer_desc own = read_struct(desc);
   if (weir_status* status = check(own.label, own.mode, own.usage, own.category)) {
     return status;
@@ -170,6 +173,9 @@ weir_status* weir_buffer_import(weir_device* device, const weir_import_desc* des
   if (device == nullptr || desc == nullptr || buffer == nullptr) {
     return null_argument(__func__);
   }
+  if (weir_status* unset = unset_size(__func__, desc)) {
+    return unset;
+  }
   const weir_import_desc own = read_struct(desc);
   if (weir_status* status = check(own.label, WEIR_SHARED, own.usage, WEIR_OTHER)) {
     return status;
@@ -199,6 +205,9 @@ weir_status* weir_buffer_import(weir_device* device, const weir_import_desc* des
 weir_status* weir_heap_create(weir_device* device, const weir_heap_desc* desc, weir_heap** heap) try {
   if (device == nullptr || desc == nullptr || heap == nullptr) {
     return null_argument(__func__);
+  }
+  if (weir_status* unset = unset_size(__func__, desc)) {
+    return unset;
   }
   const weir_heap_desc own = read_struct(desc);
   if (weir_status* status = check(own.label, own.mode, 0, own.category)) {

@@ -84,6 +84,9 @@ weir_status* weir_request_input(weir_request* request, int32_t index, weir_tenso
   if (request == nullptr || tensor == nullptr) {
     return null_argument(__func__);
   }
+  if (weir_status* unset = unset_size(__func__, tensor)) {
+    return unset;
+  }
   return write_view(request->request->input(index), tensor);
 } catch (...) {
   return caught(__func__);
@@ -92,6 +95,9 @@ weir_status* weir_request_input(weir_request* request, int32_t index, weir_tenso
 weir_status* weir_request_output(weir_request* request, int32_t index, weir_tensor* tensor) try {
   if (request == nullptr || tensor == nullptr) {
     return null_argument(__func__);
+  }
+  if (weir_status* unset = unset_size(__func__, tensor)) {
+    return unset;
   }
   return write_view(request->request->output(index), tensor);
 } catch (...) {
@@ -115,6 +121,9 @@ weir_status* weir_request_lease_output(weir_request* request, int32_t index, wei
 weir_status* weir_lease_tensor(const weir_lease* lease, weir_tensor* tensor) try {
   if (lease == nullptr || tensor == nullptr) {
     return null_argument(__func__);
+  }
+  if (weir_status* unset = unset_size(__func__, tensor)) {
+    return unset;
   }
   write_tensor(reinterpret_cast<const weir::LeasedOutput*>(lease)->tensor, tensor);
   return nullptr;
@@ -148,6 +157,9 @@ weir_status* weir_request_input_verdict(const weir_request* request, int32_t ind
   if (request == nullptr || tensor == nullptr || binding == nullptr) {
     return null_argument(__func__);
   }
+  if (weir_status* unset = unset_size(__func__, binding)) {
+    return unset;
+  }
   return with_tensor(request, tensor, WEIR_COPY_ALLOW, binding, [&](const TensorView& view, CopyPolicy) {
     return request->request->input_verdict(index, view);
   });
@@ -159,6 +171,9 @@ weir_status* weir_request_output_verdict(const weir_request* request, int32_t in
                                          const weir_tensor* tensor, weir_binding* binding) try {
   if (request == nullptr || tensor == nullptr || binding == nullptr) {
     return null_argument(__func__);
+  }
+  if (weir_status* unset = unset_size(__func__, binding)) {
+    return unset;
   }
   return with_tensor(request, tensor, WEIR_COPY_ALLOW, binding, [&](const TensorView& view, CopyPolicy) {
     return request->request->output_verdict(index, view);
@@ -172,6 +187,9 @@ weir_status* weir_request_set_input(weir_request* request, int32_t index, const 
   if (request == nullptr || tensor == nullptr) {
     return null_argument(__func__);
   }
+  if (weir_status* unset = unset_size(__func__, binding)) {
+    return unset;
+  }
   return with_tensor(request, tensor, policy, binding, [&](const TensorView& view, CopyPolicy own) {
     return request->request->set_input(index, view, own);
   });
@@ -184,6 +202,9 @@ weir_status* weir_request_bind_input(weir_request* request, int32_t index, const
   if (request == nullptr) {
     return null_argument(__func__);
   }
+  if (weir_status* unset = unset_size(__func__, binding)) {
+    return unset;
+  }
   return with_tensor(request, tensor, policy, binding, [&](const TensorView& view, CopyPolicy own) {
     return request->request->bind_input(index, view, own);
   });
@@ -195,6 +216,9 @@ weir_status* weir_request_bind_output(weir_request* request, int32_t index, cons
                                       weir_copy_policy policy, weir_binding* binding) try {
   if (request == nullptr) {
     return null_argument(__func__);
+  }
+  if (weir_status* unset = unset_size(__func__, binding)) {
+    return unset;
   }
   return with_tensor(request, tensor, policy, binding, [&](const TensorView& view, CopyPolicy own) {
     return request->request->bind_output(index, view, own);

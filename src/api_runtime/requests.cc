@@ -59,6 +59,9 @@ weir_status* weir_request_create(weir_session* session, const weir_request_optio
   if (session == nullptr || request == nullptr) {
     return null_argument(__func__);
   }
+  if (weir_status* unset = unset_size(__func__, options)) {
+    return unset;
+  }
   const weir_request_options own = read_struct(options);
   weir::RequestOptions request_options;
   if (own.shape_cache_bytes > 0) {
@@ -118,6 +121,9 @@ weir_status* weir_request_get_prepare_report(const weir_request* request, weir_p
   if (request == nullptr || report == nullptr) {
     return null_argument(__func__);
   }
+  if (weir_status* unset = unset_size(__func__, report)) {
+    return unset;
+  }
   const weir::PrepareReport& from = request->request->prepare_report();
   weir_prepare_report own = read_struct<weir_prepare_report>(nullptr);
   own.cached = from.cached;
@@ -146,6 +152,9 @@ weir_status* weir_request_start(weir_request* request, const weir_start_desc* de
                                 weir_submit_answer* answer) try {
   if (request == nullptr || answer == nullptr) {
     return null_argument(__func__);
+  }
+  if (weir_status* unset = unset_size(__func__, desc)) {
+    return unset;
   }
   const weir_start_desc own = read_struct(desc);
   std::array<EventPoint, weir::kMaxEventsPerSubmission> wait_points;
@@ -195,6 +204,9 @@ weir_status* weir_request_planned(const weir_request* request, weir_ledger* ledg
   if (request == nullptr || ledger == nullptr) {
     return null_argument(__func__);
   }
+  if (weir_status* unset = unset_size(__func__, ledger)) {
+    return unset;
+  }
   Result<Ledger> planned = request->request->planned();
   if (!planned) {
     return failed(planned);
@@ -208,6 +220,9 @@ weir_status* weir_request_planned(const weir_request* request, weir_ledger* ledg
 weir_status* weir_request_counted(const weir_request* request, weir_ledger* ledger) try {
   if (request == nullptr || ledger == nullptr) {
     return null_argument(__func__);
+  }
+  if (weir_status* unset = unset_size(__func__, ledger)) {
+    return unset;
   }
   write_ledger(request->request->counted(), ledger);
   return nullptr;

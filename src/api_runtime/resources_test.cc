@@ -129,6 +129,33 @@ TEST_F(Resources, OlderAndNewerStructsAreRead) {
   EXPECT_EQ(info.struct_size, offsetof(weir_device_info, kind));
 }
 
+TEST_F(Resources, StructsWithoutASizeAreErrors) {
+  std::string text;
+  weir_buffer_desc desc = {};
+  desc.size = 64;
+  weir_buffer* buffer = nullptr;
+  EXPECT_EQ(taken(weir_buffer_create(device_, &desc, &buffer), &text), WEIR_INVALID_ARGUMENT);
+  EXPECT_EQ(text,
+            "Function 'weir_buffer_create' was given a struct without a struct_size, so that none of its "
+            "fields counts; make it with WEIR_INIT.");
+  EXPECT_EQ(buffer, nullptr);
+  weir_device_options options = {};
+  options.memory_limit = 1 << 20;
+  weir_device* device = nullptr;
+  EXPECT_EQ(taken(weir_device_create_cpu(runtime_, &options, &device)), WEIR_INVALID_ARGUMENT);
+  weir_device_info info = {};
+  EXPECT_EQ(taken(weir_device_get_info(device_, &info)), WEIR_INVALID_ARGUMENT);
+  weir_kernel_desc kernel = {};
+  kernel.name = "k";
+  weir_library* library = nullptr;
+  EXPECT_EQ(taken(weir_library_create(device_, "odd", &kernel, 1, &library)), WEIR_INVALID_ARGUMENT);
+  kernel.struct_size = sizeof(kernel) + 1;
+  EXPECT_EQ(taken(weir_library_create(device_, "odd", &kernel, 1, &library), &text), WEIR_INVALID_ARGUMENT);
+  EXPECT_THAT(text, HasSubstr("The kernels of a library are structs of"));
+  EXPECT_EQ(taken(weir_library_create(device_, "odd", &kernel, -1, &library), &text), WEIR_INVALID_ARGUMENT);
+  EXPECT_EQ(text, "A library is asked for with (-1) kernels, and (0) is the least.");
+}
+
 TEST_F(Resources, NumbersThatAreNoKnownEnumerationAreErrors) {
   weir_buffer_desc desc = WEIR_INIT(weir_buffer_desc);
   desc.size = 64;

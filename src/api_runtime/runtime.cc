@@ -56,6 +56,16 @@ weir_status* weir::api::null_argument(const char* function) noexcept try {
   return out_of_memory_status();
 }
 
+weir_status* weir::api::unset_size(const char* function) noexcept try {
+  return failed(
+      Status(StatusCode::kInvalidArgument,
+             fmt::format("Function '{}' was given a struct without a struct_size, so that none of its "
+                         "fields counts; make it with WEIR_INIT.",
+                         function)));
+} catch (const std::bad_alloc&) {
+  return out_of_memory_status();
+}
+
 weir_status* weir::api::caught(const char* function) noexcept {
   try {
     throw;
@@ -91,6 +101,9 @@ const char* weir_version(void) {
 weir_status* weir_runtime_create(const weir_runtime_options* options, weir_runtime** runtime) try {
   if (runtime == nullptr) {
     return null_argument(__func__);
+  }
+  if (weir_status* unset = unset_size(__func__, options)) {
+    return unset;
   }
   const weir_runtime_options own = read_struct(options);
   constexpr int32_t kMostThreads = 4096;
@@ -134,6 +147,9 @@ weir_status* weir_device_create_cpu(weir_runtime* runtime, const weir_device_opt
   if (runtime == nullptr || device == nullptr) {
     return null_argument(__func__);
   }
+  if (weir_status* unset = unset_size(__func__, options)) {
+    return unset;
+  }
   const weir_device_options own = read_struct(options);
   Result<Ref<Device>> created =
       weir::create_cpu_device({.pool = runtime->pool,
@@ -155,6 +171,9 @@ weir_status* weir_device_create_null(weir_runtime* runtime, const weir_device_op
                                      weir_device** device) try {
   if (runtime == nullptr || device == nullptr) {
     return null_argument(__func__);
+  }
+  if (weir_status* unset = unset_size(__func__, options)) {
+    return unset;
   }
   const weir_device_options own = read_struct(options);
   Result<Ref<Device>> created =
@@ -181,6 +200,9 @@ void weir_device_release(weir_device* device) {
 weir_status* weir_device_get_info(const weir_device* device, weir_device_info* info) try {
   if (device == nullptr || info == nullptr) {
     return null_argument(__func__);
+  }
+  if (weir_status* unset = unset_size(__func__, info)) {
+    return unset;
   }
   const DeviceInfo& from = object(device)->info();
   weir_device_info own = read_struct<weir_device_info>(nullptr);

@@ -38,7 +38,8 @@ Result<SessionChoice> read_choice(const weir_session_options& options) {
                 options.cache_bytes);
   }
   choice.cache_bytes = options.cache_bytes;
-  if ((options.dim_count > 0 && options.dims == nullptr) ||
+  if (options.dim_count < 0 || options.shape_count < 0 ||
+      (options.dim_count > 0 && options.dims == nullptr) ||
       (options.shape_count > 0 && options.shapes == nullptr)) {
     return fail(StatusCode::kInvalidArgument,
                 "Session options count ({}) dimensions and ({}) shapes and give none.", options.dim_count,
@@ -213,6 +214,9 @@ weir_status* open_session(weir_runtime* runtime, weir_device* device, const char
                           weir_session** session) try {
   if (runtime == nullptr || device == nullptr || path == nullptr || session == nullptr) {
     return null_argument("weir_session_open");
+  }
+  if (weir_status* unset = unset_size("weir_session_open", options)) {
+    return unset;
   }
   Result<Ref<weir_session>> opened =
       open(*runtime, Ref<Device>(object(device)), path, read_struct(options), open_program);

@@ -57,6 +57,9 @@ weir_status* weir_session_get_info(const weir_session* session, weir_session_inf
   if (session == nullptr || info == nullptr) {
     return null_argument(__func__);
   }
+  if (weir_status* unset = unset_size(__func__, info)) {
+    return unset;
+  }
   const weir::Session& from = *session->session;
   weir_session_info own = read_struct<weir_session_info>(nullptr);
   own.name = from.name().c_str();
@@ -85,6 +88,9 @@ weir_status* weir_session_get_input(const weir_session* session, int32_t index, 
   if (session == nullptr || port == nullptr) {
     return null_argument(__func__);
   }
+  if (weir_status* unset = unset_size(__func__, port)) {
+    return unset;
+  }
   return get_port(session, session->inputs, "inputs", index, port);
 } catch (...) {
   return caught(__func__);
@@ -93,6 +99,9 @@ weir_status* weir_session_get_input(const weir_session* session, int32_t index, 
 weir_status* weir_session_get_output(const weir_session* session, int32_t index, weir_port* port) try {
   if (session == nullptr || port == nullptr) {
     return null_argument(__func__);
+  }
+  if (weir_status* unset = unset_size(__func__, port)) {
+    return unset;
   }
   return get_port(session, session->outputs, "outputs", index, port);
 } catch (...) {
@@ -153,6 +162,9 @@ weir_status* weir_session_plan(const weir_session* session, const weir_shape* sh
                                weir_ledger* ledger) try {
   if (session == nullptr || ledger == nullptr) {
     return null_argument(__func__);
+  }
+  if (weir_status* unset = unset_size(__func__, ledger)) {
+    return unset;
   }
   Result<Ledger> planned = plan(*session, shapes, count);
   if (!planned) {

@@ -17,6 +17,9 @@ weir_status* weir_session_get_state(const weir_session* session, int32_t index, 
   if (session == nullptr || state == nullptr) {
     return null_argument(__func__);
   }
+  if (weir_status* unset = unset_size(__func__, state)) {
+    return unset;
+  }
   if (index < 0 || static_cast<size_t>(index) >= session->states.size()) {
     return failed(Status(StatusCode::kOutOfRange,
                          fmt::format("Position ({}) is not one of the ({}) states of '{}'.", index,

@@ -47,7 +47,7 @@ def difference(got, want, exact):
         return "" if np.array_equal(got, want) else f"{np.count_nonzero(got != want)} elements of {got.size} differ"
     both = np.isfinite(got) & np.isfinite(want)
     same = (got == want) | (np.isnan(got) & np.isnan(want))
-    scale = float(np.max(np.abs(want[both]), initial=0.05))
+    scale = float(np.max(np.abs(want[both]), initial=0.1))
     tolerance = 0 if exact else (1e-9 if got.dtype == np.float64 else 2e-4)
     close = np.zeros(got.shape, bool)
     close[both] = np.abs(got[both].astype(np.float64) - want[both]) <= tolerance * scale

@@ -375,7 +375,12 @@ class Model:
         bounds = [-2 ** 63, -100, -3, -2, -1, 0, 1, 2, 3, 100, 2 ** 63 - 1]
         start, end = self.pick(bounds), self.pick(bounds)
         shape = list(x.shape)
-        shape[at] = x.shape[at].map(lambda n: len(range(n)[slice(start, None if step < 0 and end < -n else end, step)]))
+
+        def count(n):
+            if step < 0 and start < -n:  # begins at the first element, where Python's slice has none
+                return min(n, 1) if end < -n or end == bounds[-1] else 0
+            return len(range(n)[slice(start, None if step < 0 and (end < -n or end == bounds[-1]) else end, step)])
+        shape[at] = x.shape[at].map(count)
         if self.opset < 10:
             self.add("Slice", [x], x.dtype, shape, starts=[start], ends=[end], axes=[at])
             return
