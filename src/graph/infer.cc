@@ -90,6 +90,18 @@ Result<TensorType> infer_pad(const Inference& inference) {
   for (size_t i = 0; i < x.shape.size(); ++i) {
     y.shape.push_back(x.shape[i] + attributes.begin[i] + attributes.end[i]);
     WEIR_TRY(inference.require_at_least(y.shape.back(), 0, "a result of at least 0 elements an axis"));
+    for (const Dim& pad : {attributes.begin[i], attributes.end[i]}) {
+      if (attributes.mode == PadMode::kConstant || !pad.is_constant() || pad.constant() <= 0 ||
+          y.shape.back().is_constant(0)) {
+        continue;
+      }
+      if (attributes.mode == PadMode::kReflect) {
+        WEIR_TRY(
+            inference.require_at_least(x.shape[i], pad + 1, "an input that is longer than what it reflects"));
+      } else {
+        WEIR_TRY(inference.require_at_least(x.shape[i], 1, "an input that has elements to repeat"));
+      }
+    }
   }
   return y;
 }
@@ -217,6 +229,12 @@ Result<TensorType> infer_resize(const Inference& inference) {
   if (wanted->rank() != x.rank() || (!scales.empty() && scales.size() != x.shape.size())) {
     return inference.wrong("takes ({}) to ({}) with ({}) scales, and the ranks are to be equal.",
                            x.to_string(), wanted->to_string(), scales.size());
+  }
+  for (size_t i = 0; i < x.shape.size(); ++i) {
+    if (x.shape[i].is_constant(0) && wanted->shape[i].range().min > 0) {
+      return inference.wrong("takes ({}) to ({}), which makes something of no elements on axis ({}).",
+                             x.to_string(), wanted->to_string(), i);
+    }
   }
   // Formats round the product in several ways, which differ by one where it is close to a whole number.
   for (size_t i = 0; i < scales.size(); ++i) {

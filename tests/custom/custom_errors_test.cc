@@ -42,7 +42,7 @@ TEST_F(Custom, AttributesThatItCannotTake) {
   model.graph_attribute = true;
   EXPECT_THAT(
       opening(std::make_shared<Probe>(), model),
-      HasSubstr("It is of type (GRAPH), and custom operators take integers, floating-point numbers, lists of "
+      HasSubstr("is of type (GRAPH), and custom operators take integers, floating-point numbers, lists of "
                 "them, a string or a tensor."));
 }
 

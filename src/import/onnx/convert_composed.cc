@@ -109,7 +109,7 @@ Result<Dims> channel_shape(NodeLowering& node) {
 
 Result<void> convert_instance_normalization(NodeLowering& node) {
   WEIR_ASSIGN(const Dims shape, channel_shape(node));
-  WEIR_ASSIGN(const double epsilon, node.real("epsilon", 1e-5F));
+  WEIR_ASSIGN(const double epsilon, node.finite("epsilon", 1e-5F));
   WEIR_ASSIGN(ValueId x, node.value(0));
   WEIR_ASSIGN(x, emit_normalised(node, x, axes_from(2, node.rank(0)), epsilon, true));
   WEIR_ASSIGN(const ValueId scale, node.value(1));
@@ -120,7 +120,7 @@ Result<void> convert_instance_normalization(NodeLowering& node) {
 Result<void> convert_group_normalization(NodeLowering& node) {
   WEIR_ASSIGN(const Dims shape, channel_shape(node));
   WEIR_TRY(require_stash_float32(node));
-  WEIR_ASSIGN(const double epsilon, node.real("epsilon", 1e-5F));
+  WEIR_ASSIGN(const double epsilon, node.finite("epsilon", 1e-5F));
   WEIR_TRY(node.require_attribute("num_groups"));
   WEIR_ASSIGN(const int64_t groups, node.integer("num_groups", 1, 1, INT32_MAX));
   const Dims& x_shape = node.shape(0);
@@ -144,7 +144,7 @@ Result<void> convert_rms_normalization(NodeLowering& node) {
   WEIR_TRY(node.require_same_type(kBoth));
   WEIR_TRY(node.require_floating_point(0));
   WEIR_TRY(require_stash_float32(node));
-  WEIR_ASSIGN(const double epsilon, node.real("epsilon", 1e-5F));
+  WEIR_ASSIGN(const double epsilon, node.finite("epsilon", 1e-5F));
   WEIR_ASSIGN(const int64_t declared, node.integer("axis", -1));
   WEIR_ASSIGN(const int64_t axis, node.normal_axis(declared, node.rank(0)));
   WEIR_TRY(node.require_broadcast(1, Dims(node.shape(0).begin() + axis, node.shape(0).end())));

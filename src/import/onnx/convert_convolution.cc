@@ -251,6 +251,9 @@ Result<void> convert_global_pool(NodeLowering& node) {
   }
   ReduceAttributes attributes;
   attributes.kind = node.proto().op_type() == "GlobalMaxPool" ? ReduceKind::kMax : ReduceKind::kMean;
+  if (attributes.kind == ReduceKind::kMean) {
+    WEIR_TRY(node.require_floating_point(0));
+  }
   for (int64_t axis = 2; axis < node.rank(0); ++axis) {
     attributes.axes.push_back(axis);
   }

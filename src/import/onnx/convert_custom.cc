@@ -12,15 +12,17 @@ namespace {
 // More belongs into an input, where it is a constant with a place in the plan.
 constexpr size_t kMostTensorBytes = size_t{1} << 20;
 
-Result<CustomAttribute> read_tensor(NodeLowering& node, const onnx::TensorProto& tensor) {
+Result<CustomAttribute> read_tensor(NodeLowering& node, const std::string& attribute,
+                                    const onnx::TensorProto& tensor) {
   CustomAttribute own;
   own.kind = CustomAttribute::Kind::kTensor;
   WEIR_ASSIGN(const TensorType type, TensorReader::type_of(tensor));
   WEIR_ASSIGN(const Constant constant, node.lowering().reader().read(tensor));
   const std::span<const std::byte> bytes = constant.bytes();
   if (bytes.size() > kMostTensorBytes) {
-    return node.unsupported("The tensor has ({}) bytes, and ({}) are the most; make it an input.",
-                            bytes.size(), kMostTensorBytes);
+    return node.unsupported(
+        "Attribute '{}' is a tensor of ({}) bytes, and ({}) are the most; make it an input.", attribute,
+        bytes.size(), kMostTensorBytes);
   }
   own.element_type = type.element_type;
   for (const Dim& dim : type.shape) {
@@ -54,14 +56,15 @@ Result<CustomAttribute> read_attribute(NodeLowering& node, const onnx::Attribute
       own.reals.assign(proto.floats().begin(), proto.floats().end());
       break;
     case onnx::AttributeProto::TENSOR: {
-      WEIR_ASSIGN(own, read_tensor(node, proto.t()));
+      WEIR_ASSIGN(own, read_tensor(node, proto.name(), proto.t()));
       break;
     }
     default:
       return node.unsupported(
-          "It is of type ({}), and custom operators take integers, floating-point numbers, lists of them, a "
+          "Attribute '{}' is of type ({}), and custom operators take integers, floating-point numbers, lists "
+          "of them, a "
           "string or a tensor.",
-          onnx::AttributeProto::AttributeType_Name(proto.type()));
+          proto.name(), onnx::AttributeProto::AttributeType_Name(proto.type()));
   }
   own.name = proto.name();
   return own;

@@ -99,53 +99,73 @@ bool set_mapped(NodeLowering& node, ElementType type, const Known& a, Function f
   return true;
 }
 
+enum class Takes : uint8_t { kAny, kNumbers, kFloating, kBool };
+
 struct NamedScalarOp {
   std::string_view name;
   ScalarOp op;
+  Takes takes;
 };
 
 constexpr std::array<NamedScalarOp, 26> kScalarOps = {{
-    {"Add", ScalarOp::kAdd},
-    {"And", ScalarOp::kAnd},
-    {"Abs", ScalarOp::kAbs},
-    {"Ceil", ScalarOp::kCeil},
-    {"Div", ScalarOp::kDiv},
-    {"Equal", ScalarOp::kEqual},
-    {"Erf", ScalarOp::kErf},
-    {"Exp", ScalarOp::kExp},
-    {"Floor", ScalarOp::kFloor},
-    {"Greater", ScalarOp::kGreater},
-    {"GreaterOrEqual", ScalarOp::kGreaterOrEqual},
-    {"HardSwish", ScalarOp::kHardSwish},
-    {"Less", ScalarOp::kLess},
-    {"LessOrEqual", ScalarOp::kLessOrEqual},
-    {"Log", ScalarOp::kLog},
-    {"Mul", ScalarOp::kMul},
-    {"Neg", ScalarOp::kNeg},
-    {"Not", ScalarOp::kNot},
-    {"Or", ScalarOp::kOr},
-    {"Reciprocal", ScalarOp::kReciprocal},
-    {"Relu", ScalarOp::kRelu},
-    {"Round", ScalarOp::kRound},
-    {"Sigmoid", ScalarOp::kSigmoid},
-    {"Sqrt", ScalarOp::kSqrt},
-    {"Sub", ScalarOp::kSub},
-    {"Tanh", ScalarOp::kTanh},
+    {"Add", ScalarOp::kAdd, Takes::kNumbers},
+    {"And", ScalarOp::kAnd, Takes::kBool},
+    {"Abs", ScalarOp::kAbs, Takes::kNumbers},
+    {"Ceil", ScalarOp::kCeil, Takes::kFloating},
+    {"Div", ScalarOp::kDiv, Takes::kNumbers},
+    {"Equal", ScalarOp::kEqual, Takes::kAny},
+    {"Erf", ScalarOp::kErf, Takes::kFloating},
+    {"Exp", ScalarOp::kExp, Takes::kFloating},
+    {"Floor", ScalarOp::kFloor, Takes::kFloating},
+    {"Greater", ScalarOp::kGreater, Takes::kNumbers},
+    {"GreaterOrEqual", ScalarOp::kGreaterOrEqual, Takes::kNumbers},
+    {"HardSwish", ScalarOp::kHardSwish, Takes::kFloating},
+    {"Less", ScalarOp::kLess, Takes::kNumbers},
+    {"LessOrEqual", ScalarOp::kLessOrEqual, Takes::kNumbers},
+    {"Log", ScalarOp::kLog, Takes::kFloating},
+    {"Mul", ScalarOp::kMul, Takes::kNumbers},
+    {"Neg", ScalarOp::kNeg, Takes::kNumbers},
+    {"Not", ScalarOp::kNot, Takes::kBool},
+    {"Or", ScalarOp::kOr, Takes::kBool},
+    {"Reciprocal", ScalarOp::kReciprocal, Takes::kFloating},
+    {"Relu", ScalarOp::kRelu, Takes::kNumbers},
+    {"Round", ScalarOp::kRound, Takes::kFloating},
+    {"Sigmoid", ScalarOp::kSigmoid, Takes::kFloating},
+    {"Sqrt", ScalarOp::kSqrt, Takes::kFloating},
+    {"Sub", ScalarOp::kSub, Takes::kNumbers},
+    {"Tanh", ScalarOp::kTanh, Takes::kFloating},
 }};
 
-ScalarOp scalar_op(const NodeLowering& node) {
-  for (const NamedScalarOp& entry : kScalarOps) {
-    if (entry.name == node.proto().op_type()) {
-      return entry.op;
+// Of one that the table of converters names.
+const NamedScalarOp& scalar_op(const NodeLowering& node) {
+  return *std::ranges::find(kScalarOps, node.proto().op_type(), &NamedScalarOp::name);
+}
+
+Result<void> require_types(const NodeLowering& node, Takes takes) {
+  for (size_t i = 0; i < node.input_count(); ++i) {
+    switch (takes) {
+      case Takes::kAny:
+        break;
+      case Takes::kNumbers:
+        WEIR_TRY(node.require_numbers(i));
+        break;
+      case Takes::kFloating:
+        WEIR_TRY(node.require_floating_point(i));
+        break;
+      case Takes::kBool:
+        WEIR_TRY(node.require_bool(i));
+        break;
     }
   }
-  return ScalarOp::kImmediate;  // the table of converters names no other
+  return {};
 }
 
 Result<void> convert_unary(NodeLowering& node) {
   WEIR_TRY(node.require_inputs(1, 1));
   const std::string_view op = node.proto().op_type();
   const ElementType type = node.element_type(0);
+  const NamedScalarOp& scalar = scalar_op(node);
+  WEIR_TRY(require_types(node, scalar.takes));
   if (is_shape_arithmetic(node, {0}) && set_mapped(node, type, *node.known(0), [&](const Scalar& element) {
         return evaluate_unary(op, type, element);
       })) {
@@ -153,7 +173,7 @@ Result<void> convert_unary(NodeLowering& node) {
   }
   WEIR_ASSIGN(const ValueId x, node.value(0));
   Operands operands{TileProgram({type}), {x}, {0}};
-  operands.program.append(scalar_op(node), {0});
+  operands.program.append(scalar.op, {0});
   return emit_program(node, std::move(operands));
 }
 
@@ -162,7 +182,8 @@ Result<void> convert_binary(NodeLowering& node) {
   constexpr std::array<size_t, 2> kBoth = {0, 1};
   WEIR_TRY(node.require_same_type(kBoth));
   const std::string_view op = node.proto().op_type();
-  const ScalarOp scalar = scalar_op(node);
+  const auto [name, scalar, takes] = scalar_op(node);
+  WEIR_TRY(require_types(node, takes));
   if (is_shape_arithmetic(node, {0, 1})) {
     if (std::optional<Known> result =
             evaluate_binary(op, node.element_type(0), *node.known(0), *node.known(1))) {
@@ -181,6 +202,7 @@ Result<void> convert_xor(NodeLowering& node) {
   WEIR_TRY(node.require_inputs(2, 2));
   constexpr std::array<size_t, 2> kBoth = {0, 1};
   WEIR_TRY(node.require_same_type(kBoth));
+  WEIR_TRY(require_types(node, Takes::kBool));
   WEIR_ASSIGN(Operands operands, gather_operands(node, kBoth));
   const int same = operands.program.append(ScalarOp::kEqual, {operands.numbers[0], operands.numbers[1]});
   operands.program.append(ScalarOp::kNot, {same});
@@ -214,6 +236,7 @@ Result<void> convert_mod(NodeLowering& node) {
 
 Result<void> convert_pow(NodeLowering& node) {
   WEIR_TRY(node.require_inputs(2, 2));
+  WEIR_TRY(require_types(node, Takes::kNumbers));
   const ElementType type = node.element_type(0);
   const std::optional<double> exponent = node.scalar(1);
   if (is_shape_arithmetic(node, {0, 1}) && node.element_type(1) == type && is_floating_point(type)) {
@@ -267,6 +290,7 @@ Result<void> convert_variadic(NodeLowering& node) {
     all[i] = i;
   }
   WEIR_TRY(node.require_same_type(all));
+  WEIR_TRY(node.require_numbers(0));
   const ElementType type = node.element_type(0);
   if (count == 1) {
     node.alias_input(0, 0);
@@ -310,6 +334,7 @@ Result<void> convert_variadic(NodeLowering& node) {
 
 Result<void> convert_clip(NodeLowering& node) {
   WEIR_TRY(node.require_inputs(1, 3));
+  WEIR_TRY(node.require_numbers(0));
   const ElementType type = node.element_type(0);
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::array<std::optional<double>, 2> bounds = {-kInfinity, kInfinity};
@@ -395,6 +420,7 @@ Result<void> convert_where(NodeLowering& node) {
   constexpr std::array<size_t, 2> kBranches = {1, 2};
   constexpr std::array<size_t, 3> kAll = {0, 1, 2};
   WEIR_TRY(node.require_same_type(kBranches));
+  WEIR_TRY(node.require_bool(0));
   const bool computed =
       !is_floating_point(node.element_type(1)) || has_known_arithmetic(node.element_type(1));
   if (computed && is_shape_arithmetic(node, {0, 1, 2})) {
@@ -417,15 +443,15 @@ Result<Operands> one_floating_operand(NodeLowering& node) {
 
 Result<void> convert_leaky_relu(NodeLowering& node) {
   WEIR_ASSIGN(Operands operands, one_floating_operand(node));
-  WEIR_ASSIGN(const double alpha, node.real("alpha", 0.01F));
+  WEIR_ASSIGN(const double alpha, node.finite("alpha", 0.01F));
   operands.program.append(ScalarOp::kLeakyRelu, {0}, alpha);
   return emit_program(node, std::move(operands));
 }
 
 Result<void> convert_hard_sigmoid(NodeLowering& node) {
   WEIR_ASSIGN(Operands operands, one_floating_operand(node));
-  WEIR_ASSIGN(const double alpha, node.real("alpha", 0.2F));
-  WEIR_ASSIGN(const double beta, node.real("beta", 0.5));
+  WEIR_ASSIGN(const double alpha, node.finite("alpha", 0.2F));
+  WEIR_ASSIGN(const double beta, node.finite("beta", 0.5));
   operands.program.append(ScalarOp::kHardSigmoid, {0}, alpha, beta);
   return emit_program(node, std::move(operands));
 }
@@ -433,7 +459,7 @@ Result<void> convert_hard_sigmoid(NodeLowering& node) {
 // x · sigmoid(alpha · x)
 Result<void> convert_swish(NodeLowering& node) {
   WEIR_ASSIGN(Operands operands, one_floating_operand(node));
-  WEIR_ASSIGN(const double alpha, node.real("alpha", 1));
+  WEIR_ASSIGN(const double alpha, node.finite("alpha", 1));
   TileProgram& program = operands.program;
   if (alpha == 1) {
     program.append(ScalarOp::kSilu, {0});
@@ -495,7 +521,7 @@ Result<void> convert_mish(NodeLowering& node) {
 // x < 0 ? alpha · (e^x − 1) : x
 Result<void> convert_elu(NodeLowering& node) {
   WEIR_ASSIGN(Operands operands, one_floating_operand(node));
-  WEIR_ASSIGN(const double alpha, node.real("alpha", 1));
+  WEIR_ASSIGN(const double alpha, node.finite("alpha", 1));
   TileProgram& program = operands.program;
   const ElementType type = node.element_type(0);
   const int zero = program.immediate(0, type);

@@ -35,6 +35,9 @@ Result<void> convert_reduce(NodeLowering& node) {
     node.alias_input(0, 0);
     return {};
   }
+  if (attributes.kind == ReduceKind::kSum || attributes.kind == ReduceKind::kMean) {
+    WEIR_TRY(node.require_numbers(0));
+  }
   attributes.axes = std::move(reduction.axes);
   attributes.keep_dims = reduction.keep_dims;
   WEIR_ASSIGN(ValueId x, node.value(0));
@@ -113,7 +116,7 @@ Result<void> convert_layer_normalization(NodeLowering& node) {
   LayerNormalizationAttributes attributes;
   WEIR_ASSIGN(const int64_t axis, node.integer("axis", -1));
   WEIR_ASSIGN(attributes.axis, node.normal_axis(axis, node.rank(0)));
-  WEIR_ASSIGN(attributes.epsilon, node.real("epsilon", 1e-5F));
+  WEIR_ASSIGN(attributes.epsilon, node.finite("epsilon", 1e-5F));
   WEIR_TRY(require_stash_float32(node));
   std::vector<ValueId> operands;
   for (size_t i = 0; i < (node.has(2) ? 3U : 2U); ++i) {
@@ -167,7 +170,7 @@ Result<void> convert_batch_normalization(NodeLowering& node) {
   WEIR_TRY(node.require_floating_point(0));
   constexpr std::array<size_t, 5> kAll = {0, 1, 2, 3, 4};
   WEIR_TRY(node.require_same_type(kAll));
-  WEIR_ASSIGN(const double epsilon, node.real("epsilon", 1e-5F));
+  WEIR_ASSIGN(const double epsilon, node.finite("epsilon", 1e-5F));
   WEIR_ASSIGN(const int64_t training, node.integer("training_mode", 0));
   WEIR_ASSIGN(const int64_t spatial, node.integer("spatial", 1));
   if (training != 0 || spatial != 1) {

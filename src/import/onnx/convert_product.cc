@@ -57,8 +57,8 @@ Result<void> convert_gemm(NodeLowering& node) {
   }
   WEIR_ASSIGN(const int64_t transpose_a, node.integer("transA", 0));
   WEIR_ASSIGN(const int64_t transpose_b, node.integer("transB", 0));
-  WEIR_ASSIGN(const double alpha, node.real("alpha", 1));
-  WEIR_ASSIGN(const double beta, node.real("beta", 1));
+  WEIR_ASSIGN(const double alpha, node.finite("alpha", 1));
+  WEIR_ASSIGN(const double beta, node.finite("beta", 1));
   WEIR_ASSIGN(ValueId a, node.value(0));
   WEIR_ASSIGN(ValueId b, node.value(1));
   if (transpose_a != 0) {

@@ -215,18 +215,24 @@ Result<ResizeAttributes> read_resize_attributes(NodeLowering& node) {
   WEIR_ASSIGN(const std::string policy, node.text("keep_aspect_ratio_policy", "stretch"));
   WEIR_ASSIGN(const int64_t antialias, node.integer("antialias", 0));
   WEIR_ASSIGN(const int64_t exclude_outside, node.integer("exclude_outside", 0));
-  WEIR_ASSIGN(attributes.cubic_coefficient, node.real("cubic_coeff_a", -0.75));
+  WEIR_ASSIGN(attributes.cubic_coefficient, node.finite("cubic_coeff_a", -0.75));
   const ResizeMode* resize_mode = find_named(kModes, mode);
   const CoordinateMode* coordinate_mode = find_named(kCoordinates, coordinates);
   const NearestMode* nearest_mode = find_named(kNearest, nearest);
-  if (resize_mode == nullptr || coordinate_mode == nullptr || nearest_mode == nullptr) {
+  if (resize_mode == nullptr) {
+    return node.unsupported("Resize has mode ({}), and nearest, linear and cubic are supported.", mode);
+  }
+  if (coordinate_mode == nullptr) {
     return node.unsupported(
-        "Resize has mode ({}), coordinate_transformation_mode ({}) and nearest_mode ({}); supported are "
-        "nearest, "
-        "linear and cubic, half_pixel, pytorch_half_pixel, half_pixel_symmetric, align_corners and "
-        "asymmetric, and "
-        "round_prefer_floor, round_prefer_ceil, floor and ceil.",
-        mode, coordinates, nearest);
+        "Resize has coordinate_transformation_mode ({}), and half_pixel, pytorch_half_pixel, "
+        "half_pixel_symmetric, align_corners and asymmetric are supported.",
+        coordinates);
+  }
+  if (nearest_mode == nullptr) {
+    return node.unsupported(
+        "Resize has nearest_mode ({}), and round_prefer_floor, round_prefer_ceil, floor and ceil are "
+        "supported.",
+        nearest);
   }
   if (antialias != 0 || policy != "stretch") {
     return node.unsupported(

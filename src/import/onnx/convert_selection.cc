@@ -277,6 +277,34 @@ std::optional<Known> gather_known(const Known& data, size_t axis, const Known& i
   return result;
 }
 
+// Every index that is a number lies on the axis. Where that is not known, it is a condition on the axis.
+Result<void> require_indices(NodeLowering& node, const Known& indices, int64_t axis) {
+  const Dim& size = node.shape(0)[static_cast<size_t>(axis)];
+  std::optional<int64_t> farthest;
+  int64_t least = 0;  // elements that the axis has to have
+  for (const Scalar& scalar : indices.elements) {
+    if (const std::optional<int64_t> index = scalar.numerator.as_constant()) {
+      const int64_t bounded = std::clamp(*index, -INT64_MAX, INT64_MAX - 1);
+      const int64_t needed = bounded < 0 ? -bounded : bounded + 1;
+      if (needed > least) {
+        farthest = index;
+        least = needed;
+      }
+    }
+  }
+  const std::optional<bool> outside = farthest ? proves_less(size, least) : false;
+  if (outside == true) {
+    return node.wrong("An index is ({}), and axis ({}) has ({}) elements.", *farthest, axis,
+                      size.to_string());
+  }
+  if (!outside) {
+    add_constraint(node.lowering().graph(), {Constraint::Kind::kAtLeast, size, least,
+                                             fmt::format("Gather '{}' takes element ({}) of axis ({})",
+                                                         node.name(), *farthest, axis)});
+  }
+  return {};
+}
+
 Result<void> convert_gather(NodeLowering& node) {
   WEIR_TRY(node.require_inputs(2, 2));
   WEIR_ASSIGN(const int64_t declared_axis, node.integer("axis", 0));
@@ -288,13 +316,7 @@ Result<void> convert_gather(NodeLowering& node) {
   }
   const Known* indices = node.known(1);
   if (indices != nullptr) {
-    for (const Scalar& scalar : indices->elements) {
-      const std::optional<int64_t> index = scalar.numerator.as_constant();
-      if (index && size.is_constant() && (*index >= size.constant() || *index < -size.constant())) {
-        return node.wrong("An index is ({}), and axis ({}) has ({}) elements.", *index, axis,
-                          size.constant());
-      }
-    }
+    WEIR_TRY(require_indices(node, *indices, axis));
     if (const Known* elements = node.shape_elements(0)) {
       if (std::optional<Known> result = gather_known(*elements, at, *indices)) {
         node.set_known(0, node.element_type(0), *std::move(result));

@@ -404,6 +404,7 @@ Result<void> convert_range(NodeLowering& node) {
   WEIR_TRY(node.require_inputs(3, 3));
   constexpr std::array<size_t, 3> kAll = {0, 1, 2};
   WEIR_TRY(node.require_same_type(kAll));
+  WEIR_TRY(node.require_numbers(0));
   std::array<Scalar, 3> bounds;
   for (size_t i = 0; i < 3; ++i) {
     const Known* known = node.known(i);

@@ -72,6 +72,9 @@ TEST(ConverterErrorsTest, OfAnyOperand) {
       {"13 Softmax(float[2,3], axis=2)", "Axis (2) lies outside a tensor of rank (2)."},
       {"13 Transpose(float[2,3], perm=[0,-2])", "An axis is named twice in (0, -2)."},
   });
+  expect_mistakes({
+      {"13 Reshape(float[2], float{2})", "Input (1), the shape, has type (float32[1]), and takes integers."},
+  });
   expect_refusals({
       {"13 Elu(int32[2])", "Input (0) has type (int32[2]), and floating-point types are supported."},
       {"13 Squeeze(float[1,2], int64[1])",
@@ -95,6 +98,7 @@ TEST(ConverterErrorsTest, OfAttributesOfAnotherKind) {
       {"7 Upsample(float[1,1,4], scales=2.0)", "Attribute 'scales' is no list of floating-point numbers."},
       {"13 Constant(value_int=1.5)", "Attribute 'value_int' is no integer."},
       {"13 Constant(value_floats=[1,2])", "Attribute 'value_floats' is no list of floating-point numbers."},
+      {"13 HardSigmoid(float[2], alpha=inf)", "Attribute 'alpha' is (inf), and takes a finite number."},
       {"13 Constant(value=1)", "Attribute 'value' is no tensor."},
       {"13 ConstantOfShape(int64{2}, value=1)", "Attribute 'value' is no tensor."},
       {"13 Concat(float[2], float[2])", "The node lacks attribute 'axis', which it needs."},
@@ -139,6 +143,8 @@ TEST(ConverterErrorsTest, OfConvolutionsAndPools) {
       {"13 GlobalMaxPool(float[1,3])", "Input (0) has type (float32[1, 3]), and takes rank 3 or more."},
   });
   expect_refusals({
+      {"13 GlobalAveragePool(int32[1,3,8])",
+       "Input (0) has type (int32[1, 3, 8]), and floating-point types are supported."},
       {"13 Conv(float[1,3,8], float[4,3,k])",
        "The weights have type (float32[4, 3, k]), and their kernel takes numbers."},
   });
@@ -157,6 +163,16 @@ TEST(ConverterErrorsTest, OfElementwiseOperators) {
        "Input (1) has type (float32[1, 3]), which does not broadcast to (3)."},
   });
   expect_refusals({
+      {"13 Exp(int32[2])", "Input (0) has type (int32[2]), and floating-point types are supported."},
+      {"13 Add(bool[2], bool[2])", "Input (0) has type (bool[2]), and numbers are supported."},
+      {"13 Less(bool[2], bool[2])", "Input (0) has type (bool[2]), and numbers are supported."},
+      {"13 Relu(bool[2])", "Input (0) has type (bool[2]), and numbers are supported."},
+      {"13 Pow(float[2], bool[2])", "Input (1) has type (bool[2]), and numbers are supported."},
+      {"13 Max(bool[2], bool[2])", "Input (0) has type (bool[2]), and numbers are supported."},
+      {"13 Clip(bool[2])", "Input (0) has type (bool[2]), and numbers are supported."},
+      {"13 And(float[2], float[2])", "Input (0) has type (float32[2]), and bool is supported."},
+      {"13 Xor(int64[2], int64[2])", "Input (0) has type (int64[2]), and bool is supported."},
+      {"13 Where(int64[2], float[2], float[2])", "Input (0) has type (int64[2]), and bool is supported."},
       {"13 Cast(float[2], to=8)", "Cast gives type (STRING), and numbers and bool are supported."},
       {"13 Cast(float[2], to=99)", "Cast gives type (99), and numbers and bool are supported."},
       {"10 Clip(int32[2], min=0.0)",
@@ -200,6 +216,7 @@ TEST(ConverterErrorsTest, OfNormalisationsAndReductions) {
        "Attribute 'stash_type' is (16), and (1), float32, is supported."},
       {"21 GroupNormalization(float[2,4,4], float[4], float[4], num_groups=2, stash_type=10)",
        "Attribute 'stash_type' is (10), and (1), float32, is supported."},
+      {"13 ReduceSum(bool[2,3])", "Input (0) has type (bool[2, 3]), and numbers are supported."},
       {"13 ReduceProd(float[2,3])",
        "ReduceProd takes all of a list of integers that follows from shapes and constants, and has "
        "(float32[2, 3])."},
@@ -272,6 +289,18 @@ TEST(ConverterErrorsTest, OfResize) {
        "Attribute 'mode' is (cubic), and takes nearest or linear."},
   });
   expect_refusals({
+      {"13 Resize(float[1,1,4], , float{1,1,2}, mode=\"area\")",
+       "Resize has mode (area), and nearest, linear and cubic are supported."},
+      {"13 Resize(float[1,1,4], , float{1,1,2}, coordinate_transformation_mode=\"tf_crop_and_resize\")",
+       "Resize has coordinate_transformation_mode (tf_crop_and_resize), and half_pixel, pytorch_half_pixel, "
+       "half_pixel_symmetric, align_corners and asymmetric are supported."},
+      {"13 Resize(float[1,1,4], , float{1,1,2}, nearest_mode=\"up\")",
+       "Resize has nearest_mode (up), and round_prefer_floor, round_prefer_ceil, floor and ceil are "
+       "supported."},
+      {"18 Resize(float[1,1,4], , float{1,1,2}, antialias=1)",
+       "Resize has antialias (1) and keep_aspect_ratio_policy (stretch), and (0) and (stretch) are "
+       "supported."},
+      {"13 If(bool[])", "The condition depends on data, and it has to follow from shapes and constants."},
       {"9 Upsample(float[1,1,4], float[3])",
        "The scales (input 1) depend on data, and have to follow from shapes and constants."},
       {"13 Resize(float[1,1,4], , float[3])",
@@ -301,11 +330,19 @@ TEST(ConverterErrorsTest, OfSelections) {
       {"13 Split(float[2,6], int64{2,3}, axis=1) -> y, z",
        "Split has sizes of (5) in all, and axis (1) has (6) elements."},
       {"13 Gather(float[4], float[1])", "The indices have type (float32[1]), and take int32 or int64."},
+      {"13 Gather(float[2,4], int64{0,-5,2}, axis=1)", "An index is (-5), and axis (1) has (4) elements."},
+      {"13 Gather(float[4], int64{-9223372036854775808})",
+       "An index is (-9223372036854775808), and axis (0) has (4) elements."},
+      {"13 Gather(float[n], int64{281474976710656})",
+       "An index is (281474976710656), and axis (0) has (n) elements."},
       {"13 Gather(float[2,4], int64{0,4}, axis=1)", "An index is (4), and axis (1) has (4) elements."},
       {"13 Concat(float[2,3], float[3,3], axis=1)",
        "Concat 'node' needs operands of one shape off its axis, and has (2) and (3)."},
       {"13 Pad(float[4], int64{1,1}, mode=\"mirror\")",
        "Attribute 'mode' is (mirror), and takes constant, reflect, edge or wrap."},
+      {"13 Pad(float[4], int64{4,0}, mode=\"reflect\")",
+       "Pad 'node' needs an input that is longer than what it reflects, and has (4), where (5) is the "
+       "least."},
       {"13 Pad(float[2,4], int64{1,1})", "Pad has (2) pads for (2) axes, and takes two for each."},
   });
   expect_refusals({
@@ -369,6 +406,7 @@ TEST(ConverterErrorsTest, OfShapes) {
        "Attribute 'value' has type (float32[2]), and takes one number."},
       {"13 ConstantOfShape(shape[n], value=int64{9007199254740993})",
        "Attribute 'value' is (9007199254740993), and takes (-9007199254740992) to (9007199254740992)."},
+      {"13 Range(bool(0), bool(1), bool(1))", "Input (0) has type (bool[]), and numbers are supported."},
       {"13 Range(int64(0), int64[], int64(1))",
        "Input (1), the limit, has type (int64[]), and takes a scalar that follows from shapes and "
        "constants."},
@@ -381,6 +419,10 @@ TEST(ConverterErrorsTest, NeighboursOfErrorsAreImported) {
   expect_types({
       {"10 Clip(float[2], min=0.0)", "float32[2]"},
       {"13 Clip(int32[2], int32{1})", "int32[2]"},
+      {"13 Equal(bool[2], bool[2])", "bool[2]"},
+      {"13 Xor(bool[2], bool[2])", "bool[2]"},
+      {"20 ReduceMax(bool[2,3])", "bool[1, 1]"},
+      {"13 Gather(float[4], int64{-4,3})", "float32[2]"},
       {"13 PRelu(float[2,3,4], float[3,1])", "float32[2, 3, 4]"},
       {"13 Gemm(float[n,3], float[3,4], float[n,1], alpha=2.0)", "float32[n, 4]"},
       {"13 ConvTranspose(float[1,3,8], float[3,4,3], auto_pad=\"VALID\")", "float32[1, 4, 10]"},
@@ -388,6 +430,40 @@ TEST(ConverterErrorsTest, NeighboursOfErrorsAreImported) {
       {"17 LayerNormalization(float[2,3,4], float[3,1], float[4], axis=1)", "float32[2, 3, 4]"},
       {"23 RMSNormalization(float[2,3,4], float[4], axis=1)", "float32[2, 3, 4]"},
   });
+}
+
+// What only a request decides becomes a condition, whose error names the node and what it asks.
+TEST(ConverterErrorsTest, OfOpenDimensionsAreConditions) {
+  struct Condition {
+    std::string_view node;
+    int64_t refused;  // a value for n
+    std::string_view error;
+    int64_t taken;
+  };
+  const std::initializer_list<Condition> conditions = {
+      {"13 Gather(float[n,4], int64{0,5,2})", 5,
+       "Gather 'node' takes element (5) of axis (0): the program holds only where 'n' (5) is at least (6).",
+       6},
+      {"13 Gather(float[n,4], int64(-4))", 3,
+       "Gather 'node' takes element (-4) of axis (0): the program holds only where 'n' (3) is at least (4).",
+       4},
+      {"13 Pad(float[n], int64{0,3}, mode=\"reflect\")", 3,
+       "Pad 'node' needs an input that is longer than what it reflects: the program holds only where 'n' (3) "
+       "is at least (4).",
+       4},
+      {"13 PRelu(float[5,3], float[n])", 2,
+       "PRelu 'node' broadcasts input (1): the program holds only where (3) equals 'n' (2).", 3},
+      {"13 PRelu(float[5,1], float[n])", 2,
+       "PRelu 'node' broadcasts input (1): the program holds only where (1) equals 'n' (2).", 1},
+  };
+  for (const Condition& condition : conditions) {
+    const auto graph = model_of(condition.node).import();
+    ASSERT_TRUE(graph) << error_of(graph);
+    ASSERT_EQ(graph->constraints.size(), 1u) << condition.node;
+    const auto refused = check(graph->constraints[0], std::array{condition.refused});
+    EXPECT_EQ(refused ? "taken" : refused.error().to_string(), condition.error);
+    EXPECT_TRUE(check(graph->constraints[0], std::array{condition.taken})) << condition.node;
+  }
 }
 
 }  // namespace

@@ -205,14 +205,6 @@ TEST(ElementwiseTest, ValuesOfActivations) {
                                              })));
 }
 
-TEST(ElementwiseTest, RefusesTypesThatDoNotFit) {
-  ModelBuilder model(13);
-  model.input("x", onnx::TensorProto::INT64, {"2"});
-  model.node("Sqrt", {"x"}, {"y"});
-  model.output("y");
-  EXPECT_THAT(error_of(model.import()), HasSubstr("operands of types that it does not"));
-}
-
 TEST(LstmTest, RefusesFormsThatKernelsLack) {
   const auto error = [](const std::function<void(ModelBuilder&, onnx::NodeProto&)>& change) {
     return error_of(

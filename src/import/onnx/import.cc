@@ -206,7 +206,7 @@ class Importer {
     if (condition == nullptr || condition->elements.size() != 1 ||
         !condition->elements[0].numerator.is_constant()) {
       return fail(StatusCode::kUnimplemented,
-                  "The condition depends on data, and has to follow from shapes.");
+                  "The condition depends on data, and it has to follow from shapes and constants.");
     }
     const std::string_view name =
         condition->elements[0].numerator.is_constant(0) ? "else_branch" : "then_branch";

@@ -39,6 +39,9 @@ TEST(ImportErrorsTest, OfTheFile) {
   EXPECT_EQ(error_of(testing::import_bytes("\x89PNG\r\n\x1a\n")),
             "The model is cut off or is no ONNX file: field (1281) has (8) bytes, and (6) are left at offset "
             "(0) of (8).");
+  // An input of the graph that is one broken byte, which only protobuf looks into.
+  EXPECT_EQ(error_of(testing::import_bytes("\x3a\x03\x5a\x01\x0f")),
+            "The model is cut off or is no ONNX file: protobuf can't read its structure.");
   ModelBuilder opset = relu();
   opset.proto().mutable_opset_import(0)->set_version(6);
   EXPECT_EQ(error_of(opset.import()), "The model uses opset (6), and (7) to (28) are supported.");
@@ -215,6 +218,41 @@ TEST(ImportErrorsTest, OfBranches) {
   EXPECT_EQ(branching({"yes"}, {"u"}), "Node 'choose' (If) reads value 'u', which nothing writes.");
   EXPECT_EQ(branching({"no"}, {"t"}),
             "If lacks attribute 'else_branch', the branch that its condition takes." + context);
+}
+
+// Gives what it takes.
+class Same final : public CustomOperator {
+ public:
+  Same() : CustomOperator({.domain = "ai.onnx", .name = "Same", .first_opset = 2, .last_opset = 13}) {}
+  const Implementation& implementation() const override { std::abort(); }  // not asked while importing
+  void run(const CustomCall&) const override {}
+
+ protected:
+  Result<std::vector<TensorType>> shape(const CustomAttributes&, std::span<const TensorType* const> inputs,
+                                        std::string_view, std::vector<Constraint>&) const override {
+    return std::vector<TensorType>{{inputs[0]->element_type, inputs[0]->shape, {}}};
+  }
+  Result<CustomPlan> plan(const ConcreteOp&, std::string_view) const override { return CustomPlan{}; }
+  Result<CustomExtent> extent(const ConcreteOp&, std::string_view) const override { return CustomExtent{}; }
+};
+
+TEST(ImportErrorsTest, OfCustomOperators) {
+  ImportOptions options;
+  options.operators = CustomOperators::with(nullptr, std::make_shared<Same>()).value();
+  const auto error = [&options](std::string_view text) {
+    const auto graph = model_of(text).import(options);
+    const std::string whole = error_of(graph);
+    const size_t reason = whole.rfind(": ");
+    return graph ? "imported" : whole.substr(reason + 2);
+  };
+  EXPECT_EQ(error("13 Same(float[2], of=[1,2], by=float{0.5})"), "imported");
+  EXPECT_EQ(error("14 Same(float[2])"),
+            "Custom operator ai.onnx.Same is registered for versions (2 to 13) of the operator set.");
+  EXPECT_EQ(error("13 Same(float[2], by=[\"a\",\"b\"])"),
+            "Attribute 'by' is of type (STRINGS), and custom operators take integers, floating-point "
+            "numbers, lists of them, a string or a tensor.");
+  EXPECT_EQ(error("13 Same(float[2], by=float*[262145])"),
+            "Attribute 'by' is a tensor of (1048580) bytes, and (1048576) are the most; make it an input.");
 }
 
 TEST(ImportErrorsTest, OfTooManyNodes) {

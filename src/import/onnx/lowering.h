@@ -134,6 +134,8 @@ class NodeLowering {
   // All these operands have one element type.
   Result<void> require_same_type(std::span<const size_t> operands) const;
   Result<void> require_floating_point(size_t i) const;
+  Result<void> require_numbers(size_t i) const;  // any type but bool
+  Result<void> require_bool(size_t i) const;
   // Operand i broadcasts to `shape` and does not enlarge it; what is not proved becomes a constraint.
   Result<void> require_broadcast(size_t i, const Dims& shape) const;
 
@@ -145,6 +147,8 @@ class NodeLowering {
   Result<int64_t> integer(std::string_view attribute_name, int64_t otherwise, int64_t least,
                           int64_t most) const;
   Result<double> real(std::string_view attribute_name, double otherwise) const;
+  // The same, neither infinite nor NaN.
+  Result<double> finite(std::string_view attribute_name, double otherwise) const;
   Result<std::string> text(std::string_view attribute_name, std::string_view otherwise) const;
   Result<std::optional<std::vector<float>>> reals(std::string_view attribute_name) const;
   Result<std::optional<std::vector<int64_t>>> integers(std::string_view attribute_name) const;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ranges>
 
 #include "graph/infer.h"
@@ -36,7 +37,7 @@ Result<void> NodeLowering::require_inputs(size_t least, size_t most) const {
 
 Result<ValueId> NodeLowering::value(size_t i) {
   if (!has(i)) {
-    return wrong("The node lacks input ({}), which it needs.", i);
+    return std::unexpected(require_inputs(i + 1, inputs_.size() + 1).error());
   }
   return lowering_.materialise(*inputs_[i]);
 }
@@ -50,10 +51,13 @@ const Known* NodeLowering::shape_elements(size_t i) {
 
 Result<Dims> NodeLowering::dims(size_t i, std::string_view what) {
   if (!has(i)) {
-    return wrong("The node lacks input ({}), the {}.", i, what);
+    return std::unexpected(require_inputs(i + 1, inputs_.size() + 1).error());
+  }
+  if (is_floating_point(element_type(i))) {
+    return wrong("Input ({}), the {}, has type ({}), and takes integers.", i, what, type(i).to_string());
   }
   const Known* elements = known(i);
-  if (elements == nullptr || is_floating_point(element_type(i))) {
+  if (elements == nullptr) {
     return unsupported(
         "Input ({}), the {} '{}' of type ({}) from {}, depends on data, and it has to follow from shapes and "
         "constants.",
@@ -113,6 +117,20 @@ Result<void> NodeLowering::require_floating_point(size_t i) const {
   return {};
 }
 
+Result<void> NodeLowering::require_numbers(size_t i) const {
+  if (element_type(i) == ElementType::kBool) {
+    return unsupported("Input ({}) has type ({}), and numbers are supported.", i, type(i).to_string());
+  }
+  return {};
+}
+
+Result<void> NodeLowering::require_bool(size_t i) const {
+  if (element_type(i) != ElementType::kBool) {
+    return unsupported("Input ({}) has type ({}), and bool is supported.", i, type(i).to_string());
+  }
+  return {};
+}
+
 Result<void> NodeLowering::require_broadcast(size_t i, const Dims& shape) const {
   const Dims& own = type(i).shape;
   bool fits = own.size() <= shape.size();
@@ -122,7 +140,7 @@ Result<void> NodeLowering::require_broadcast(size_t i, const Dims& shape) const 
     fits = equal != false;
     if (!equal) {
       add_constraint(lowering_.graph(),
-                     {Constraint::Kind::kEqual, own[k], wanted,
+                     {Constraint::Kind::kEqual, wanted, own[k],
                       fmt::format("{} '{}' broadcasts input ({})", proto_.op_type(), name_, i)});
     }
   }
@@ -178,6 +196,14 @@ Result<double> NodeLowering::real(std::string_view attribute_name, double otherw
     return wrong("Attribute '{}' is no floating-point number.", attribute_name);
   }
   return static_cast<double>(found->f());
+}
+
+Result<double> NodeLowering::finite(std::string_view attribute_name, double otherwise) const {
+  WEIR_ASSIGN(const double value, real(attribute_name, otherwise));
+  if (!std::isfinite(value)) {
+    return wrong("Attribute '{}' is ({}), and takes a finite number.", attribute_name, value);
+  }
+  return value;
 }
 
 Result<std::string> NodeLowering::text(std::string_view attribute_name, std::string_view otherwise) const {

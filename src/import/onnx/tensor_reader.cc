@@ -363,7 +363,8 @@ Result<Constant> TensorReader::read_external(const onnx::TensorProto& tensor, co
   }
   if (length != bytes) {
     return fail(StatusCode::kInvalidArgument,
-                "The tensor has type ({}), and its external data has ({}) bytes.", type.to_string(), length);
+                "The tensor has type ({}), which takes ({}) bytes, and its external data has ({}).",
+                type.to_string(), bytes, length);
   }
   WEIR_ASSIGN(const std::shared_ptr<const MappedFile> file, external_file(location));
   const auto size = static_cast<int64_t>(file->bytes().size());

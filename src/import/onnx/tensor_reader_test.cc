@@ -215,11 +215,19 @@ TEST_F(ExternalDataTest, IsMappedAtItsOffset) {
 }
 
 TEST_F(ExternalDataTest, RangesAndMissingFilesAreErrors) {
-  EXPECT_THAT(error(external("w.bin", "5", "")), HasSubstr("takes (4) bytes at offset (5)"));
-  EXPECT_THAT(error(external("w.bin", "9223372036854775807", "")), HasSubstr("which has (8)"));
-  EXPECT_THAT(error(external("w.bin", "0", "8")), HasSubstr("its external data has (8) bytes"));
-  EXPECT_THAT(error(external("w.bin", "-4", "")), HasSubstr("offset (-4)"));
-  EXPECT_THAT(error(external("w.bin", "4x", "")), HasSubstr("offset (4x)"));
+  const std::string context = "\n  - while reading tensor 't'";
+  EXPECT_EQ(error(external("w.bin", "5", "")), "External data takes (4) bytes at offset (5) of file '" +
+                                                   root_ + "/model/w.bin', which has (8)." + context);
+  EXPECT_EQ(error(external("w.bin", "9223372036854775807", "")),
+            "External data takes (4) bytes at offset (9223372036854775807) of file '" + root_ +
+                "/model/w.bin', which has (8)." + context);
+  EXPECT_EQ(
+      error(external("w.bin", "0", "8")),
+      "The tensor has type (float32[1]), which takes (4) bytes, and its external data has (8)." + context);
+  EXPECT_EQ(error(external("w.bin", "-4", "")),
+            "External data has offset (-4), and it takes a number from 0." + context);
+  EXPECT_EQ(error(external("w.bin", "0", "4x")),
+            "External data has length (4x), and it takes a number from 0." + context);
   EXPECT_THAT(error(external("none.bin", "", "")), HasSubstr("cannot be opened"));
   EXPECT_THAT(error(external("sub", "", "")), HasSubstr("is not a regular file"));
 }
@@ -231,7 +239,9 @@ TEST_F(ExternalDataTest, StaysInTheFolderOfTheModel) {
   EXPECT_THAT(error(external(root_ + "/outside.bin", "", "")), HasSubstr("has to lie in the model's folder"));
   EXPECT_THAT(error(external("", "", "")), HasSubstr("has to lie in the model's folder"));
   std::filesystem::create_symlink(root_ + "/outside.bin", root_ + "/model/link.bin");
-  EXPECT_THAT(error(external("link.bin", "", "")), HasSubstr("outside the model's folder"));
+  EXPECT_EQ(error(external("link.bin", "", "")), "External data has location 'link.bin', which leads to '" +
+                                                     root_ + "/outside.bin' outside the model's folder '" +
+                                                     root_ + "/model'.\n  - while reading tensor 't'");
   // As a store of files by their content links to them: the model itself leads there.
   folders_.push_back(root_);
   EXPECT_TRUE(read(external("link.bin", "", "")));
