@@ -74,6 +74,8 @@ Result<void> AtomicFile::write(int64_t offset, std::span<const std::byte> bytes)
 }
 
 Result<void> AtomicFile::commit(bool synced) {
+  // Once the file is there, nothing asks for memory any more.
+  const std::string folder_path = synced ? folder_of(path_) : "";
   if (synced && ::fsync(descriptor_) != 0) {
     return file_error("synced", path_, errno);
   }
@@ -89,7 +91,7 @@ Result<void> AtomicFile::commit(bool synced) {
     return {};
   }
   // The name itself lasts once the folder is synced. Some file systems cannot; the file is complete anyhow.
-  const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int folder = ::open(folder_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
     ::fsync(folder);
     ::close(folder);

@@ -29,10 +29,11 @@ constexpr int64_t kWords = 50;
 constexpr int64_t kFeatures = 20;
 
 // table[ids] doubled: a step whose data can be wrong, and one after it.
-Graph gather_graph(ElementType index_type = ElementType::kInt64) {
+Graph gather_graph(ElementType index_type = ElementType::kInt64, int64_t fixed = 0) {
   Graph graph;
   graph.name = "words";
-  const Dim count = graph.symbols.add("count", {1, 1000}, {SymbolSource::Kind::kDimension, 0, 0});
+  const Dim count =
+      fixed > 0 ? Dim(fixed) : graph.symbols.add("count", {1, 1000}, {SymbolSource::Kind::kDimension, 0, 0});
   const ValueId ids = graph.add_input("ids", {index_type, {count}, {}});
   std::vector<float> table(kWords * kFeatures);
   for (size_t i = 0; i < table.size(); ++i) {
@@ -53,16 +54,16 @@ Graph gather_graph(ElementType index_type = ElementType::kInt64) {
   return graph;
 }
 
-std::vector<std::byte> image_of(Graph graph) {
-  auto compiled = compile(std::move(graph), {});
+std::vector<std::byte> image_of(Graph graph, const CompileOptions& options = {}) {
+  auto compiled = compile(std::move(graph), options);
   EXPECT_TRUE(compiled) << compiled.error().to_string();
   auto image = program_image(compiled->program, compiled->blocks);
   EXPECT_TRUE(image) << image.error().to_string();
   return *std::move(image);
 }
 
-LoadedProgram program_of(Graph graph) {
-  auto kept = std::make_shared<std::vector<std::byte>>(image_of(std::move(graph)));
+LoadedProgram program_of(Graph graph, const CompileOptions& options = {}) {
+  auto kept = std::make_shared<std::vector<std::byte>>(image_of(std::move(graph), options));
   auto loaded = read_program(*kept, kept);
   EXPECT_TRUE(loaded) << loaded.error().to_string();
   return *std::move(loaded);
@@ -118,6 +119,48 @@ TEST(RunTimeFault, NamesStepOperandsAndIndexAndTheNextRunWorks) {
       EXPECT_EQ(device->memory().total().current, held);
     }
     EXPECT_EQ(device->memory().total().current, 0);
+  }
+}
+
+template <typename Index>
+void expect_named_index(bool fixed, bool reference) {
+  CompileOptions options;
+  options.reference_only = reference;
+  const ElementType type = sizeof(Index) == 4 ? ElementType::kInt32 : ElementType::kInt64;
+  const Ref<Session> session =
+      make_session(program_of(gather_graph(type, fixed ? 4 : 0), options), make_device(2));
+  EXPECT_EQ(session->kernels()[0].implementation->reference, reference);
+  const Ref<Request> request = make_request(*session, {{4}});
+  const std::vector<int64_t> right = {0, 7, 49, -50};
+  for (size_t place = 0; place <= right.size(); ++place) {
+    auto input = request->input(0);
+    ASSERT_TRUE(input) << input.error().to_string();
+    for (size_t i = 0; i < right.size(); ++i) {
+      input->as<Index>()[i] = static_cast<Index>(i == place ? kWords + static_cast<int64_t>(i) : right[i]);
+    }
+    auto ran = request->run();
+    if (place == right.size()) {
+      ASSERT_TRUE(ran) << ran.error().to_string();
+      expect_rows(*request, right);
+      continue;
+    }
+    ASSERT_FALSE(ran) << "index " << place;
+    EXPECT_EQ(ran.error().message(),
+              fmt::format("Step (0) met an index ({}) in its data, and the axis has an extent of ({}).",
+                          kWords + static_cast<int64_t>(place), kWords));
+    EXPECT_THAT(ran.error().context(),
+                Contains("while running step 'look_up' (Gather), which reads 'table', 'ids'"));
+    EXPECT_FALSE(request->output(0)) << "the outputs of a failed run are withheld";
+  }
+}
+
+TEST(RunTimeFault, IsNamedByFastKernelsAndReferenceForOpenAndFixedShapes) {
+  for (const bool fixed : {false, true}) {
+    for (const bool reference : {false, true}) {
+      SCOPED_TRACE(fmt::format("fixed {}, reference {}", fixed, reference));
+      expect_named_index<int64_t>(fixed, reference);
+      expect_named_index<int32_t>(fixed, reference);
+    }
   }
 }
 

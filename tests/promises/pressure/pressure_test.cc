@@ -151,6 +151,10 @@ TEST_F(Pressure, ThreeSessionsShareTwoThreads) {
     };
     printf("session %zu: %zu runs, median %.3f ms, 99%% %.3f ms, 99.9%% %.3f ms, most %.3f ms, ratio %.1f\n",
            i, own.size(), at(0.5), at(0.99), at(0.999), at(1), at(1) / at(0.5));
+    // Where somebody measures, nothing else is expected on the machine.
+    if (std::getenv("WEIR_PRESSURE_SECONDS") != nullptr && !kSanitized) {
+      EXPECT_LE(at(1), 10 * at(0.5)) << "session " << i << ": a run that waited for the others";
+    }
   }
 }
 
