@@ -21,25 +21,27 @@ std::string options_text(const ModelOptions& options, bool fixes_batch) {
                                  options.compile.fuse, options.compile.prefer_memory,
                                  options.compile.materialize_steps, options.compile.reference_only,
                                  options.compile.memory_limit, fixes_batch, options.compile.portable);
+  // Names may hold anything, so their lengths tell them apart.
+  const auto named = [](std::string_view what, std::string_view name) {
+    return fmt::format(" {} {}:{}", what, name.size(), name);
+  };
   for (const auto& [name, range] : options.import.dims) {
-    text += fmt::format(" dim {}={}..{}", name, range.min, range.max);
+    text += fmt::format("{}={}..{}", named("dim", name), range.min, range.max);
   }
   for (const auto& [name, shape] : options.import.shapes) {
-    text += fmt::format(" shape {}=", name);
+    text += named("shape", name) + "=";
     for (const auto& range : shape) {
       text += range ? fmt::format("{}..{}x", range->min, range->max) : std::string("?x");
     }
   }
   for (const std::string& name : options.import.shape_inputs) {
-    text += " shape_input " + name;
+    text += named("shape_input", name);
   }
   for (const StateChoice& state : options.compile.states) {
-    // Names may hold anything, so their lengths tell them apart.
-    text +=
-        fmt::format(" state {}:{}={}:{}", state.input.size(), state.input, state.output.size(), state.output);
+    text += named("state", state.input) + named("from", state.output);
   }
   for (const std::string& name : options.import.swappable) {
-    text += " swappable " + name;
+    text += named("swappable", name);
   }
   for (int64_t value : options.compile.typical) {
     text += fmt::format(" typical {}", value);

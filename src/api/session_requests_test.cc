@@ -122,6 +122,10 @@ TEST_F(SessionRequests, AreHandedTensorsAndBindThem) {
                  "The memory bound as output 'y' of 'doubler' overlaps the memory bound as input 'x'");
   EXPECT_OK(weir_request_bind_input(request_, 0, nullptr, 0, nullptr));
   EXPECT_OK(weir_request_bind_output(request_, 0, nullptr, 0, nullptr));
+  weir_tensor own = WEIR_INIT(weir_tensor);
+  ASSERT_OK(weir_request_input(request_, 0, &own));
+  EXPECT_REFUSED(weir_request_bind_output(request_, 0, &own, 0, nullptr), WEIR_INVALID_ARGUMENT,
+                 "The memory bound as output 'y' of 'doubler' overlaps the request's own for input 'x'");
 
   // A buffer of the device, somewhere inside.
   weir_buffer_desc desc = WEIR_INIT(weir_buffer_desc);

@@ -3,6 +3,7 @@
 // The tensors of a request: its own inputs and outputs, arrays handed over, the caller's memory in their
 // place, and leases.
 #include <algorithm>
+#include <array>
 
 #include "base/out_of_memory.h"
 #include "runtime/prepared_shape.h"
@@ -224,51 +225,70 @@ Result<BindingVerdict> Request::bind_output(int32_t index, const TensorView& ten
   return bind_tensor(outputs_side(), index, tensor, policy);
 }
 
+// Allocates nothing, so that memory can be unbound where there is none left.
 Result<void> Request::check_bindings(const PreparedShape& shape) {
   struct Place {
-    const std::byte* begin;
-    int64_t bytes;
-    bool output;
-    int32_t index;
+    const std::byte* begin = nullptr;
+    int64_t bytes = 0;
+    bool bound = false;  // else the request's own, which a caller may have bound elsewhere
   };
-  std::vector<Place> places;
-  for (const Side& side : {inputs_side(), outputs_side()}) {
+  const auto place_of = [&shape](const Side& side, size_t i) -> Place {
+    const TensorSpec& wanted = side.output ? shape.tables.outputs[i] : shape.tables.inputs[i];
+    if (side.bound[i]) {
+      const std::byte* begin = side.bound[i]->device_bytes();
+      return {begin == nullptr ? nullptr : begin + side.offsets[i], wanted.extent_bytes(), true};
+    }
+    return side.own[i] ? Place{side.own[i]->device_bytes(), side.own[i]->size(), false} : Place{};
+  };
+  const auto apart = [](const Place& a, const Place& b) {
+    return a.begin == nullptr || b.begin == nullptr || a.bytes == 0 || b.bytes == 0 ||
+           a.begin + a.bytes <= b.begin || b.begin + b.bytes <= a.begin;
+  };
+  const std::array<Side, 2> sides = {outputs_side(), inputs_side()};
+  for (const Side& side : sides) {
     for (size_t i = 0; i < side.ports.size(); ++i) {
-      const auto index = static_cast<int32_t>(i);
-      const Binding& binding = side.bindings[i];
-      const TensorSpec& wanted = side.output ? shape.tables.outputs[i] : shape.tables.inputs[i];
-      if (binding.tensor.data != nullptr &&
-          !std::equal(wanted.shape.begin(), wanted.shape.begin() + wanted.rank,
-                      binding.tensor.shape.begin())) {
-        return fail(StatusCode::kFailedPrecondition,
-                    "A tensor ({}) is bound as {}, and this shape takes ({}); bind another, or none.",
-                    spec_of(binding.tensor).to_string(), port_name(side.output, index), wanted.to_string());
-      }
-      if (!side.bound[i]) {
-        continue;
-      }
-      const int64_t bytes = wanted.extent_bytes();
-      const Buffer& buffer = *side.bound[i];
-      if (side.offsets[i] < 0 || side.offsets[i] > buffer.size() || bytes > buffer.size() - side.offsets[i]) {
-        return fail(StatusCode::kOutOfRange,
-                    "Buffer '{}' has ({}) bytes, and as {} it needs ({}) from offset ({}).", buffer.label(),
-                    buffer.size(), port_name(side.output, index), bytes, side.offsets[i]);
-      }
-      if (const std::byte* begin = buffer.device_bytes()) {
-        places.push_back({begin + side.offsets[i], bytes, side.output, index});
+      WEIR_TRY(check_binding(side, i, side.output ? shape.tables.outputs[i] : shape.tables.inputs[i]));
+    }
+  }
+  for (const Side& side : sides) {
+    for (size_t i = 0; i < side.ports.size(); ++i) {
+      const Place place = place_of(side, i);
+      for (size_t k = 0; place.bound && k < sides.size(); ++k) {
+        for (size_t j = 0; j < sides[k].ports.size(); ++j) {
+          const Place other = place_of(sides[k], j);
+          const bool itself = sides[k].output == side.output && i == j;
+          if (itself || !(side.output || sides[k].output) || apart(place, other)) {
+            continue;
+          }
+          return fail(StatusCode::kInvalidArgument, "The memory bound as {} overlaps {} {}.",
+                      port_name(side.output, static_cast<int32_t>(i)),
+                      other.bound ? "the memory bound as" : "the request's own for",
+                      port_name(sides[k].output, static_cast<int32_t>(j)));
+        }
       }
     }
   }
-  for (size_t a = 0; a < places.size(); ++a) {
-    for (size_t b = a + 1; b < places.size(); ++b) {
-      const bool apart = places[a].begin + places[a].bytes <= places[b].begin ||
-                         places[b].begin + places[b].bytes <= places[a].begin;
-      if (!apart && (places[a].output || places[b].output)) {
-        return fail(StatusCode::kInvalidArgument, "The memory bound as {} overlaps the memory bound as {}.",
-                    port_name(places[b].output, places[b].index),
-                    port_name(places[a].output, places[a].index));
-      }
-    }
+  return {};
+}
+
+Result<void> Request::check_binding(const Side& side, size_t i, const TensorSpec& wanted) const {
+  const auto index = static_cast<int32_t>(i);
+  const Binding& binding = side.bindings[i];
+  if (binding.tensor.data != nullptr &&
+      !std::equal(wanted.shape.begin(), wanted.shape.begin() + wanted.rank, binding.tensor.shape.begin())) {
+    return fail(StatusCode::kFailedPrecondition,
+                "A tensor ({}) is bound as {}, and this shape takes ({}); bind another, or none.",
+                spec_of(binding.tensor).to_string(), port_name(side.output, index), wanted.to_string());
+  }
+  if (!side.bound[i]) {
+    return {};
+  }
+  const int64_t bytes = wanted.extent_bytes();
+  const Buffer& buffer = *side.bound[i];
+  if (side.offsets[i] < 0 || side.offsets[i] > buffer.size() || bytes > buffer.size() - side.offsets[i]) {
+    return fail(StatusCode::kOutOfRange,
+                "Buffer '{}' has ({}) bytes, and as {} it needs ({}) from offset ({}).", buffer.label(),
+                buffer.size(), port_name(side.output, index), bytes, side.offsets[i]);
   }
   return {};
 }

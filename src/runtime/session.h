@@ -347,8 +347,9 @@ class Request : public RefCounted {
                                      CopyPolicy policy);
   Result<BindingVerdict> verdict(bool output, int32_t index, const TensorView& tensor) const;
   Result<void> check_index(bool output, int32_t index) const;
-  // Whether everything bound fits this shape, and no output overlaps another binding.
+  // Whether everything bound fits this shape, and no output and nothing else share bytes of bound memory.
   Result<void> check_bindings(const PreparedShape& shape);
+  Result<void> check_binding(const Side& side, size_t i, const TensorSpec& wanted) const;
   std::string port_name(bool output, int32_t index) const;
 
   Result<void> copy_bound_inputs();

@@ -132,6 +132,8 @@ TEST_F(Hpp, RunsAModel) {
   EXPECT_THAT(std::vector<float>(y.as<float>(), y.as<float>() + 6), ElementsAre(0, 0, 0, 1, 2, 3));
   EXPECT_EQ(request.start(), WEIR_QUEUED);
   EXPECT_TRUE(request.wait());
+  const weir::Event never = device_.event();
+  EXPECT_FALSE(never.wait(1, std::chrono::seconds(-1)));  // until a moment that has passed
   {
     weir::Lease lease = request.lease_output(0);
     const weir::Lease moved = std::move(lease);
