@@ -188,13 +188,24 @@ void add_devices_options(CLI::App& command, DevicesOptions& options) {
 }
 
 void add_inspect_options(CLI::App& command, InspectOptions& options) {
-  command.add_option("model", options.model, "A model (.onnx) or a program (.weir)")->required();
+  command.footer(
+      "Examples:\n"
+      "  weir inspect net.onnx\n"
+      "  weir inspect net.weir --json");
+  command.add_option("model", options.model, "A model (.onnx) or a compiled program (.weir)")->required();
   add_operators(command, options.operators);
   add_json(command, options.json);
 }
 
 void add_plan_options(CLI::App& command, PlanOptions& options) {
-  command.add_option("model", options.model, "A model (.onnx) or a program (.weir)")->required();
+  command.footer(
+      "Examples:\n"
+      "  weir plan net.onnx --html plan.html\n"
+      "  weir plan net.onnx --dim batch=1..8          every block as an expression, and the most that they "
+      "take\n"
+      "  weir plan open.weir --dim batch=4 --blocks   every block with its bytes and its place\n"
+      "  weir plan net.onnx --memory-limit 64M        fails where a run would not stay within it");
+  command.add_option("model", options.model, "A model (.onnx) or a compiled program (.weir)")->required();
   add_shapes(command, options.shapes, ShapesFor::kModelOrProgram);
   add_runner(command, options.runner);
   add_constants(command, options.runner);
@@ -206,6 +217,10 @@ void add_plan_options(CLI::App& command, PlanOptions& options) {
 }
 
 void add_compile_options(CLI::App& command, CompileCommandOptions& options) {
+  command.footer(
+      "Examples:\n"
+      "  weir compile net.onnx -o net.weir --shape x=1x3x224x224\n"
+      "  weir compile net.onnx -o net.weir --dim batch=1..8 --memory-limit 64M");
   command.add_option("model", options.model, "The model (.onnx)")->required();
   command.add_option("-o,--output", options.output, "The program to write (.weir)")
       ->required()
@@ -237,7 +252,13 @@ void add_compile_options(CLI::App& command, CompileCommandOptions& options) {
 }
 
 void add_run_options(CLI::App& command, RunOptions& options) {
-  command.add_option("model", options.model, "A model (.onnx) or a program (.weir)")->required();
+  command.footer(
+      "Examples:\n"
+      "  weir run net.onnx --input photo.jpg --scale 1/255 --task classify --labels names.txt\n"
+      "  weir run net.onnx --input ids=ids.npy --input mask=mask.npy --output results\n"
+      "  weir run open.weir --random 1 --shape x=1x3x48x320\n"
+      "  weir run voice.onnx --state h=hn,c=cn --dim seq_len=1 --input input=chunks.npy --frames");
+  command.add_option("model", options.model, "A model (.onnx) or a compiled program (.weir)")->required();
   add_list(command, "--input", parse_input, options.inputs,
            "A file for an input: .npy, or .png and .jpg for one that takes an image; repeatable")
       ->option_text("[NAME=]FILE");
@@ -292,7 +313,11 @@ void add_run_options(CLI::App& command, RunOptions& options) {
 }
 
 void add_bench_options(CLI::App& command, BenchOptions& options) {
-  command.add_option("model", options.model, "A model (.onnx) or a program (.weir)")->required();
+  command.footer(
+      "Examples:\n"
+      "  weir bench net.onnx --threads 1 --profile\n"
+      "  weir bench open.weir --shape x=1x3x48x320 --runs 100");
+  command.add_option("model", options.model, "A model (.onnx) or a compiled program (.weir)")->required();
   command.add_option("--seconds", options.seconds, "How long to measure")
       ->check(CLI::Range(0.01, 3600.0))
       ->option_text("S");
@@ -309,7 +334,11 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
 }
 
 void add_check_options(CLI::App& command, CheckOptions& options) {
-  command.add_option("model", options.model, "A model (.onnx) or a program (.weir)")->required();
+  command.footer(
+      "Examples:\n"
+      "  weir check net.onnx\n"
+      "  weir check open.weir --dim batch=4 --memory-limit 256MiB");
+  command.add_option("model", options.model, "A model (.onnx) or a compiled program (.weir)")->required();
   add_shapes(command, options.shapes, ShapesFor::kModelOrProgram);
   add_runner(command, options.runner);
   add_constants(command, options.runner);
@@ -317,6 +346,9 @@ void add_check_options(CLI::App& command, CheckOptions& options) {
 }
 
 void add_ocr_options(CLI::App& command, OcrOptions& options) {
+  command.footer(
+      "Examples:\n"
+      "  weir ocr detector.onnx recogniser.onnx page.png --output drawn");
   command.add_option("detector", options.detector, "The network that finds text (.onnx or .weir)")
       ->required();
   command.add_option("recogniser", options.recogniser, "The network that reads a line (.onnx or .weir)")
