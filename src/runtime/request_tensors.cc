@@ -244,13 +244,13 @@ Result<void> Request::check_bindings(const PreparedShape& shape) {
     return a.begin == nullptr || b.begin == nullptr || a.bytes == 0 || b.bytes == 0 ||
            a.begin + a.bytes <= b.begin || b.begin + b.bytes <= a.begin;
   };
-  const std::array<Side, 2> sides = {outputs_side(), inputs_side()};
+  const std::array<Side, 2> sides = {inputs_side(), outputs_side()};
   for (const Side& side : sides) {
     for (size_t i = 0; i < side.ports.size(); ++i) {
       WEIR_TRY(check_binding(side, i, side.output ? shape.tables.outputs[i] : shape.tables.inputs[i]));
     }
   }
-  for (const Side& side : sides) {
+  for (const Side& side : {sides[1], sides[0]}) {  // errors name the output first
     for (size_t i = 0; i < side.ports.size(); ++i) {
       const Place place = place_of(side, i);
       for (size_t k = 0; place.bound && k < sides.size(); ++k) {
