@@ -3,7 +3,7 @@
 
     graph_cases.py RUN_GRAPHS FOLDER
 
-Each runs on the best instruction set, on the oldest and on a device that validates.
+Each runs on the best instruction set, on the oldest and a device with memory of its own, and on one that validates.
 
 Without the onnx and onnxruntime packages the test is skipped (exit status 77)."""
 import pathlib
@@ -39,8 +39,8 @@ def case(name, nodes, feeds, constants=None, shapes=None, outputs=("y",), opset=
     graph = helper.make_graph(nodes, name, inputs, [helper.make_empty_tensor_value_info(o) for o in outputs],
                               [numpy_helper.from_array(np.asarray(v), k) for k, v in (constants or {}).items()])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-    for suffix, isa, validation in (("", "-", False), (".oldest", "sse4", False), (".validated", "-", True)):
-        yield Case(name + suffix, model, feeds, isa=isa, validation=validation)
+    for suffix, isa, device in (("", "-", "cpu"), (".oldest", "sse4", "far"), (".validated", "-", "validating")):
+        yield Case(name + suffix, model, feeds, isa=isa, device=device)
 
 
 def dimensions():

@@ -22,10 +22,11 @@ WEIR_NUMBERS = {np.dtype(dtype): number for number, dtype in WEIR_TYPES.items()}
 
 
 class Case:
-    """`exact`: names of outputs that have no rounding. `isa`: a hyphen is the best that there is."""
+    """`exact`: names of outputs that have no rounding. `isa`: a hyphen is the best that there is. `device`: cpu, validating
+    or far."""
 
-    def __init__(self, name, model, feeds, exact=(), isa="-", validation=False):
-        self.name, self.model, self.feeds, self.exact, self.isa, self.validation = name, model, feeds, exact, isa, validation
+    def __init__(self, name, model, feeds, exact=(), isa="-", device="cpu"):
+        self.name, self.model, self.feeds, self.exact, self.isa, self.device = name, model, feeds, exact, isa, device
 
 
 def expected_of(case):
@@ -80,7 +81,7 @@ def compare(cases, wanted, runner, folder):
     listing, data = [], []
     for case in cases:
         (folder / f"{case.name}.onnx").write_bytes(case.model.SerializeToString())
-        listing.append(f"model {case.name}.onnx {case.isa} {int(case.validation)}")
+        listing.append(f"model {case.name}.onnx {case.isa} {case.device}")
         for feed in case.feeds:
             listing.append("run")
             for array in feed.values():

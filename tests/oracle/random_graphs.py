@@ -4,8 +4,8 @@
     random_graphs.py RUN_GRAPHS FOLDER [--seed N] [--models N] [--keep]
 
 Each model has a few nodes over odd, open and empty dimensions, written for a random version of ONNX's operators, and is
-run at three sets of shapes by one request: on the best instruction set, and every fourth model on a device that
-validates and every fifth on the oldest set. The runner also binds the inputs in place and asks for equal bits, and for
+run at three sets of shapes by one request: on the instruction sets in turns, and on a plain device, one that validates
+and one whose memory is its own. The runner also binds the inputs in place and asks for equal bits, and for
 a plan that is what was counted. What one model is follows from its seed, which a failure prints: `--seed N --models 1
 --keep` repeats it and leaves the model in FOLDER.
 

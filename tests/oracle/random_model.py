@@ -1,173 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random models of a few nodes, for random_graphs.py. A model follows from its seed."""
 import numpy as np
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from graph_runner import RUNS, Case
-
-F32, F64, I32, I64, BOOL = (np.dtype(name) for name in ("float32", "float64", "int32", "int64", "bool"))
-
-
-class Dim:
-    """An extent in each of the runs; `open` where the model does not say it."""
-
-    def __init__(self, values, is_open=False):
-        self.values = tuple(values)
-        self.open = is_open
-
-    @staticmethod
-    def of(value):
-        return Dim((value,) * RUNS)
-
-    def __eq__(self, other):
-        return self.values == other.values
-
-    def __hash__(self):
-        return hash(self.values)
-
-    @property
-    def one(self):
-        return not self.open and self.values[0] == 1
-
-    @property
-    def fixed(self):
-        return None if self.open else self.values[0]
-
-    @property
-    def least(self):
-        return min(self.values)
-
-    def map(self, function, *others):
-        return Dim((function(*v) for v in zip(self.values, *(o.values for o in others))),
-                   self.open or any(o.open for o in others))
+from random_builder import BOOL, F32, F64, I32, I64, Builder, Dim, Value
 
 
-class Value:
-    """`exact`: small whole numbers, which no order of operations changes; then steps may follow."""
-
-    def __init__(self, name, dtype, shape, exact, constant=None):
-        self.name, self.dtype, self.shape, self.exact, self.constant = name, np.dtype(dtype), list(shape), exact, constant
-
-    @property
-    def rank(self):
-        return len(self.shape)
-
-    @property
-    def real(self):
-        return self.dtype.kind == "f"
-
-    def least_size(self):
-        return min(int(np.prod([d.values[i] for d in self.shape])) for i in range(RUNS))
-
-
-class Model:
-    def __init__(self, seed):
-        self.seed = seed
-        self.random = np.random.default_rng(seed)
-        self.opset = int(self.random.choice([9, 10, 11, 12, 13, 15, 18, 20, 21]))
-        self.nodes, self.constants, self.values, self.inputs = [], [], [], []
-        self.dims = [Dim(self.random.permutation([int(n) for n in self.random.choice(range(1, 12), RUNS)]), True)
-                     for _ in range(3)]
-        if self.random.random() < 0.2:  # an open dimension that always is what another is by itself
-            self.dims[0] = Dim((5,) * RUNS, True)
-
-    # --- choices
-    def chance(self, share):
-        return self.random.random() < share
-
-    def pick(self, options):
-        options = list(options)
-        return options[int(self.random.integers(len(options)))] if options else None
-
-    def number(self, low, high):
-        return int(self.random.integers(low, high + 1))
-
-    def value(self, accept):
-        """One that is accepted, later ones rather."""
-        fitting = [v for v in self.values if accept(v)]
-        if not fitting:
-            return None
-        return self.pick(fitting[-3:]) if self.chance(0.7) else self.pick(fitting)
-
-    # --- building
-    def name(self):
-        return f"v{len(self.values)}_{len(self.nodes)}_{len(self.constants)}"
-
-    def constant(self, array, listed=False):
-        array = np.asarray(array)
-        name = f"c{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(array, name))
-        return Value(name, array.dtype, [Dim.of(n) for n in array.shape], True, array)
-
-    def data(self, dtype, shape, exact):
-        dtype = np.dtype(dtype)
-        if dtype == BOOL:
-            return self.random.integers(0, 2, shape).astype(bool)
-        if dtype.kind in "iu":
-            return self.random.integers(-4 if dtype.kind == "i" else 0, 5, shape).astype(dtype)
-        if exact:
-            return self.random.integers(-4, 5, shape).astype(dtype)
-        return self.random.standard_normal(shape).astype(dtype)
-
-    def add(self, op, operands, dtype, shape, exact=None, domain="", **attributes):
-        names = [o.name if o is not None else "" for o in operands]
-        while names and not names[-1]:
-            names.pop()
-        output = Value(self.name(), dtype, shape, all(o.exact for o in operands if o) if exact is None else exact)
-        self.nodes.append(helper.make_node(op, names, [output.name], **attributes))
-        self.values.append(output)
-        return output
-
-    def input(self):
-        rank = self.pick([0, 1, 2, 2, 3, 3, 4, 4, 4, 5])
-        shape = []
-        for _ in range(rank):
-            if self.chance(0.35):
-                shape.append(self.pick(self.dims))
-            elif self.chance(0.03):
-                shape.append(Dim.of(0))
-            else:
-                shape.append(Dim.of(self.pick([1, 1, 2, 3, 4, 5, 7, 8, 16, 17])))
-        dtype = self.pick([F32] * 12 + [F64, I64, I64, I32, BOOL])
-        value = Value(f"x{len(self.inputs)}", dtype, shape, dtype.kind != "f" or self.chance(0.4))
-        self.inputs.append(value)
-        self.values.append(value)
-
-    def partner(self, x, keep=False):
-        """A value or constant of x's type that broadcasts with it; `keep`: without enlarging it."""
-        same = self.value(lambda v: v.dtype == x.dtype and self.joined(v.shape, x.shape, keep) is not None)
-        if same is not None and self.chance(0.5):
-            return same
-        rank = self.number(0, x.rank)
-        shape = [1 if self.chance(0.4) or d.open else d.fixed for d in x.shape[x.rank - rank:]]
-        if not keep and self.chance(0.05) and x.rank < 5:
-            shape = [1] * (x.rank + 1 - rank) + shape
-        constant = self.constant(self.data(x.dtype, shape, x.exact))
-        constant.exact = x.exact
-        return constant
-
-    @staticmethod
-    def joined(a, b, keep=False):
-        """The shape that two broadcast to; None where they don't in some run, or where it is left to chance."""
-        if keep and len(a) > len(b):
-            return None
-        rank = max(len(a), len(b))
-        a, b = [Dim.of(1)] * (rank - len(a)) + a, [Dim.of(1)] * (rank - len(b)) + b
-        shape = []
-        for m, n in zip(a, b):
-            if m.one:
-                shape.append(n)
-            elif n.one:
-                if keep is False or m.one:
-                    shape.append(m)
-                else:
-                    return None
-            elif m == n:
-                shape.append(m if not m.open else n)
-            else:
-                return None
-        return shape
-
+class Model(Builder):
     # --- operators: each adds nodes, or does nothing where no value fits
     def unary(self):
         x = self.value(lambda v: v.real)
@@ -716,13 +556,87 @@ class Model:
             else:
                 x = self.add(self.pick(["Relu", "Neg", "Abs", "Sigmoid", "Tanh"]), [x], F32, x.shape, False)
 
+    def variadic(self):
+        x = self.value(lambda v: v.dtype == F32)
+        if x is None:
+            return
+        op = self.pick(["Sum", "Mean", "Max", "Min"])
+        operands, shape = [x], x.shape
+        for _ in range(self.number(0, 9 if self.chance(0.2) else 3)):
+            other = self.partner(x)
+            joined = self.joined(shape, other.shape)
+            if joined is not None and len(joined) <= 6:
+                operands.append(other)
+                shape = joined
+        self.add(op, operands, F32, shape, op in ("Max", "Min") and all(o.exact for o in operands))
+
+    def prelu(self):
+        x = self.value(lambda v: v.dtype == F32 and v.rank >= 2)
+        if x is not None and not x.shape[1].open:
+            slope = self.pick([[], [1], [x.shape[1].fixed] + [1] * (x.rank - 2)])
+            self.add("PRelu", [x, self.constant(self.data(F32, slope, False))], F32, x.shape, False)
+
+    def blocks(self):
+        x = self.image()
+        if x.rank != 4:
+            return
+        mode = {"mode": self.pick(["DCR", "CRD"])} if self.opset >= 11 else {}
+        if x.shape[1].fixed % 4 == 0 and self.chance(0.5):
+            shape = [x.shape[0], Dim.of(x.shape[1].fixed // 4)] + [d.map(lambda n: 2 * n) for d in x.shape[2:]]
+            self.add("DepthToSpace", [x], F32, shape, blocksize=2, **mode)
+        elif all(v % 2 == 0 for d in x.shape[2:] for v in d.values):
+            shape = [x.shape[0], Dim.of(x.shape[1].fixed * 4)] + [d.map(lambda n: n // 2) for d in x.shape[2:]]
+            self.add("SpaceToDepth", [x], F32, shape, blocksize=2)
+
+    def instance(self):
+        x = self.image()
+        scale, bias = (self.constant(self.data(F32, [x.shape[1].fixed], False)) for _ in range(2))
+        if min(int(np.prod([d.values[i] for d in x.shape[2:]])) for i in range(RUNS)) > 3:
+            self.add("InstanceNormalization", [x, scale, bias], F32, x.shape, False, epsilon=0.01)
+
+    def lstm(self):
+        x = self.value(lambda v: v.dtype == F32 and v.rank == 3 and not v.shape[2].open and v.shape[2].fixed > 0 and
+                       v.least_size() > 0)
+        if x is None:
+            return
+        direction = self.pick(["forward", "reverse", "bidirectional"])
+        ways, hidden, inputs = 2 if direction == "bidirectional" else 1, self.pick([1, 3, 8]), x.shape[2].fixed
+        weights = self.constant(self.data(F32, [ways, 4 * hidden, inputs], False))
+        recurrent = self.constant(self.data(F32, [ways, 4 * hidden, hidden], False))
+        bias = self.constant(self.data(F32, [ways, 8 * hidden], False)) if self.chance(0.5) else None
+        self.add("LSTM", [x, weights, recurrent, bias], F32, [x.shape[0], Dim.of(ways), x.shape[1], Dim.of(hidden)], False,
+                 direction=direction, hidden_size=hidden)
+
+    def upsample(self):
+        x = self.image()
+        if self.opset == 9 and x.rank == 4:
+            scales = self.constant(np.asarray([1, 1, 2, 2], np.float32))
+            self.add("Upsample", [x, scales], F32, x.shape[:2] + [d.map(lambda n: 2 * n) for d in x.shape[2:]],
+                     mode=self.pick(["nearest", "linear"]))
+
+    def squeeze_all(self):
+        x = self.value(lambda v: any(d.one for d in v.shape) and not any(d.open for d in v.shape))
+        if x is not None:
+            self.add("Squeeze", [x], x.dtype, [d for d in x.shape if not d.one])
+
+    def take_turns(self):
+        """A residual network's shape: a value that is read twice, changed between."""
+        x = self.value(lambda v: v.dtype == F32)
+        if x is None:
+            return
+        y = self.add("Tanh", [x], F32, x.shape, False)
+        z = self.add("Relu", [y], F32, x.shape, False)
+        z = self.add("Mul", [z, self.constant(np.float32(0.5))], F32, x.shape, False)
+        self.add("Add", self.pick([[y, z], [z, y], [z, x]]), F32, x.shape, False)
+
     def build(self):
         for _ in range(self.number(1, 3)):
             self.input()
         steps = [self.unary, self.unary, self.binary, self.binary, self.compare, self.where, self.logic, self.cast,
                  self.transpose, self.reshape, self.reshape, self.expand, self.slice, self.split, self.concat, self.reduce,
                  self.softmax, self.normalise, self.matmul, self.matmul, self.conv, self.conv, self.conv_transpose,
-                 self.pool, self.pad, self.gather, self.resize, self.tile, self.chain, self.chain]
+                 self.pool, self.pad, self.gather, self.resize, self.tile, self.chain, self.chain, self.variadic, self.prelu,
+                 self.blocks, self.instance, self.lstm, self.upsample, self.squeeze_all, self.take_turns]
         for _ in range(self.number(2, 10)):
             self.pick(steps)()
             if max(max((max(d.values) for d in v.shape), default=1) for v in self.values) > 400 or \
@@ -745,4 +659,5 @@ class Model:
         feeds = [{v.name: self.data(v.dtype, [d.values[run] for d in v.shape], v.exact) for v in self.inputs}
                  for run in range(RUNS)]
         return Case(str(self.seed), model, feeds, {v.name for v in outputs if v.exact},
-                    "sse4" if self.seed % 5 == 0 else "-", self.seed % 4 == 0)
+                    "sse4" if self.seed % 5 == 0 else "avx2" if self.seed % 5 == 1 else "-",
+                    "validating" if self.seed % 4 == 0 else "far" if self.seed % 4 == 1 else "cpu")

@@ -4,11 +4,12 @@
 //
 //   run_graphs FOLDER
 //
-// FOLDER/cases has lines of words: "model FILE ISA VALIDATION" (a hyphen: the best) begins a model, "run" a
-// run of it, and "input TYPE DIM…" is its next input, whose elements come next in FOLDER/inputs, dense and
-// row-major. Prints "output TYPE DIM…" for every output of a run, in order, and appends its elements to
-// FOLDER/outputs; then "ran", or "error" and a text where something fails. A run that does not give the same
-// bits a second time, inputs bound rather than copied, or takes other memory than planned fails too.
+// FOLDER/cases has lines of words: "model FILE ISA DEVICE" (a hyphen: the best; "cpu", "validating" or "far")
+// begins a model, "run" a run of it, and "input TYPE DIM…" is its next input, whose elements come next in
+// FOLDER/inputs, dense and row-major. Prints "output TYPE DIM…" for every output of a run, in order, and
+// appends its elements to FOLDER/outputs; then "ran", or "error" and a text where something fails. A run that
+// does not give the same bits a second time, inputs bound rather than copied, or takes other memory than
+// planned fails too.
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -68,15 +69,20 @@ class Runner {
     if (kind == "model") {
       std::string isa;
       std::string file;
-      words >> file >> isa >> validation_;
+      std::string device;
+      words >> file >> isa >> device;
       error_.clear();
       request_ = weir::Request();
       try {
         weir::SessionOptions options;
         options.no_cache = true;
-        options.isa = isa == "-" ? "" : isa;
-        session_ =
-            weir::Session(runtime_, validation_ ? validating_ : device_, folder_ + "/" + file, options);
+        // What the processor lacks is left out.
+        options.isa = isa == "-" || (isa == "avx2" && std::string(device_.info().isa) == "sse4") ? "" : isa;
+        session_ = weir::Session(runtime_,
+                                 device == "validating" ? validating_
+                                 : device == "far"      ? far_
+                                                        : device_,
+                                 folder_ + "/" + file, options);
         request_ = session_.request();
       } catch (const weir::Error& error) {
         error_ = one_line(error.what());
@@ -150,17 +156,20 @@ class Runner {
     std::cout << '\n';
   }
 
+  static weir::DeviceOptions options(bool validation, bool discrete) {
+    weir::DeviceOptions options;
+    options.validation = validation;
+    options.simulate_discrete = discrete;
+    return options;
+  }
+
   std::string folder_;
   std::ifstream data_;
   std::ofstream results_;
   weir::Runtime runtime_{2};
   weir::Device device_ = weir::Device::cpu(runtime_);
-  weir::Device validating_ = [&] {
-    weir::DeviceOptions options;
-    options.validation = true;
-    return weir::Device::cpu(runtime_, options);
-  }();
-  bool validation_ = false;
+  weir::Device validating_ = weir::Device::cpu(runtime_, options(true, false));
+  weir::Device far_ = weir::Device::cpu(runtime_, options(false, true));
   std::string error_;
   weir::Session session_;
   weir::Request request_;
