@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "kernels/implementation.h"
+#include "kernels/record.h"
 
 namespace weir {
 

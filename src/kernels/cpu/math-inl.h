@@ -58,6 +58,16 @@ HWY_INLINE V at_least(V x, V bound) {
   return hn::Max(bound, x);
 }
 
+// The smaller and larger of both; NaN where either is NaN.
+template <class V>
+HWY_INLINE V min_with_nan(V a, V b) {
+  return hn::IfThenElse(hn::IsNaN(a), a, hn::Min(a, b));
+}
+template <class V>
+HWY_INLINE V max_with_nan(V a, V b) {
+  return hn::IfThenElse(hn::IsNaN(a), a, hn::Max(a, b));
+}
+
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V relu32(D d, V x) {
   return at_least(x, hn::Zero(d));

@@ -75,6 +75,50 @@ StridedLoop<kOperands> make_strided_loop(const Axes& shape, int rank,
   return loop;
 }
 
+// Takes axis `axis` out of `loop`.
+template <size_t kOperands>
+void remove_axis(StridedLoop<kOperands>& loop, int axis) {
+  for (int i = axis; i + 1 < loop.rank; ++i) {
+    loop.shape[i] = loop.shape[i + 1];
+    for (Axes& strides : loop.strides) strides[i] = strides[i + 1];
+  }
+  --loop.rank;
+}
+
+// Rows × columns of results, cut into tiles in both directions, columns fastest.
+struct TileGrid {
+  int64_t rows = 0;
+  int64_t columns = 0;
+  int64_t rows_per_tile = 1;  // but for the last ones
+  int64_t columns_per_tile = 1;
+  int64_t column_tiles = 0;
+
+  int64_t tiles() const { return (rows + rows_per_tile - 1) / rows_per_tile * column_tiles; }
+
+  struct Part {
+    int64_t row_begin;
+    int64_t row_end;
+    int64_t column_begin;
+    int64_t column_end;
+  };
+  Part part(int64_t tile) const {
+    const int64_t row = tile / column_tiles * rows_per_tile;
+    const int64_t column = tile % column_tiles * columns_per_tile;
+    return {row, std::min(row + rows_per_tile, rows), column, std::min(column + columns_per_tile, columns)};
+  }
+};
+
+// Tiles of at most that many columns (1 or more), and of as many rows as make about `elements` with them.
+inline TileGrid make_tile_grid(int64_t rows, int64_t columns, int64_t columns_per_tile, int64_t elements) {
+  TileGrid grid;
+  grid.rows = rows;
+  grid.columns = columns;
+  grid.columns_per_tile = std::min(columns_per_tile, std::max<int64_t>(columns, 1));
+  grid.column_tiles = (columns + grid.columns_per_tile - 1) / grid.columns_per_tile;
+  grid.rows_per_tile = std::max<int64_t>(1, elements / grid.columns_per_tile);
+  return grid;
+}
+
 // Walks a loop element by element, the last axis fastest. Offsets are in elements.
 template <size_t kOperands>
 class LoopCursor {

@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "kernels/implementation.h"
+#include "kernels/record.h"
 
 namespace weir::reference {
 
@@ -23,13 +24,6 @@ inline constexpr int64_t kChunk = 256;  // output elements a tile
 
 // Spatial axes are brought to three by leading axes of extent 1.
 inline constexpr int kSpatial = 3;
-
-template <typename T>
-Extent record(const T& constants, int64_t tiles, std::span<std::byte> target) {
-  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kMaxKernelConstants);
-  std::memcpy(target.data(), &constants, sizeof(T));
-  return {tiles, static_cast<int64_t>(sizeof(T))};
-}
 
 inline int64_t chunks(int64_t elements) {
   return (elements + kChunk - 1) / kChunk;

@@ -37,7 +37,6 @@ struct ElementwiseConstants {
   std::array<uint8_t, kElementwiseOperands> element_bytes{};
   bool output_direct = true;
 };
-static_assert(sizeof(ElementwiseConstants) <= kMaxKernelConstants);
 
 }  // namespace weir
 #endif
@@ -239,9 +238,7 @@ Plan plan(const ConcreteOp& op) {
 
 Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
   const ElementwiseConstants constants = make_constants(op);
-  std::memcpy(target.data(), &constants, sizeof(constants));
-  return {.tiles = ceil_div(constants.blocked.block_count, constants.blocks_per_tile),
-          .constant_bytes = sizeof(constants)};
+  return record(constants, ceil_div(constants.blocked.block_count, constants.blocks_per_tile), target);
 }
 
 constexpr Implementation kBase = {

@@ -26,16 +26,6 @@ namespace weir::HWY_NAMESPACE {
 using TileTag = hn::ScalableTag<float>;
 using TileVector = hn::Vec<TileTag>;
 
-// NaN where either is NaN.
-template <class V>
-HWY_INLINE V min_with_nan(V a, V b) {
-  return hn::IfThenElse(hn::IsNaN(a), a, hn::Min(a, b));  // x86 returns the second operand where one is NaN
-}
-template <class V>
-HWY_INLINE V max_with_nan(V a, V b) {
-  return hn::IfThenElse(hn::IsNaN(a), a, hn::Max(a, b));
-}
-
 namespace tile_internal {
 
 HWY_INLINE const float* floats(const TileOperand& operand) {
@@ -148,11 +138,6 @@ HWY_INLINE void bytes_to_floats(const TileOperand& a, float* y, size_t count) {
       store_n(v, d, y + i, n);
     }
   }
-}
-
-// Whether `step` works on float32, result and operands.
-HWY_INLINE bool is_float(const TileStep& step) {
-  return step.from == ElementType::kFloat32 && step.type == ElementType::kFloat32;
 }
 
 inline void float_unary(const TileStep& step, const TileOperand& a, float* y, size_t count) {

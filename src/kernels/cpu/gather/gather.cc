@@ -153,9 +153,7 @@ Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
   constants.item_count = inner_count == 0 ? 0 : constants.items.count();
   constants.items_per_tile =
       std::max<int64_t>(1, kTileBytes / (std::max<int64_t>(inner_count, 4) * constants.element_bytes));
-  std::memcpy(target.data(), &constants, sizeof(constants));
-  return {.tiles = ceil_div(constants.item_count, constants.items_per_tile),
-          .constant_bytes = sizeof(constants)};
+  return record(constants, ceil_div(constants.item_count, constants.items_per_tile), target);
 }
 
 constexpr Implementation kBase = {.op = Op::kGather, .supported = supported, .extent = extent};

@@ -234,9 +234,7 @@ Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
   constants.dense = constants.inner.rank == 1;
   for (const Axes& operand : constants.inner.strides) constants.dense = constants.dense && operand[0] == 1;
   constants.rows_per_tile = std::max<int64_t>(1, kTileElements / std::max<int64_t>(constants.length, 1));
-  std::memcpy(target.data(), &constants, sizeof(constants));
-  return {.tiles = ceil_div(constants.row_count, constants.rows_per_tile),
-          .constant_bytes = sizeof(constants)};
+  return record(constants, ceil_div(constants.row_count, constants.rows_per_tile), target);
 }
 
 constexpr Implementation kBase = {

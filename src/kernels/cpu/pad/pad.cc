@@ -273,8 +273,7 @@ Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
   const int64_t row_bytes =
       std::max<int64_t>(constants.axes[constants.rank - 1].output, 1) * constants.element_bytes;
   constants.rows_per_tile = std::max<int64_t>(1, kTileBytes / row_bytes);
-  std::memcpy(target.data(), &constants, sizeof(constants));
-  return {.tiles = ceil_div(constants.rows, constants.rows_per_tile), .constant_bytes = sizeof(constants)};
+  return record(constants, ceil_div(constants.rows, constants.rows_per_tile), target);
 }
 
 constexpr Implementation kBase = {.op = Op::kPad, .supported = supported, .extent = extent};

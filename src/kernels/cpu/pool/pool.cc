@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "kernels/cpu/math-inl.h"
+#include "kernels/cpu/strided.h"
 #include "kernels/cpu/targets.h"
 
 #ifndef WEIR_KERNELS_CPU_POOL_CONSTANTS_
@@ -33,17 +34,11 @@ struct PoolAxis {
 
 struct PoolConstants {
   std::array<PoolAxis, kPoolAxes> axes{};
-  int64_t batch = 1;
-  int64_t channels = 1;
   int64_t x_batch_stride = 0;
   int64_t y_batch_stride = 0;
   int64_t x_channel_stride = 1;
   int64_t y_channel_stride = 1;
-  // A tile: so many output pixels times so many channels.
-  int64_t pixels = 1;
-  int64_t pixels_per_tile = 1;
-  int64_t channels_per_tile = 1;
-  int64_t channel_tiles = 1;
+  TileGrid grid;  // output pixels of all images × channels
   bool count_include_pad = false;
 };
 
@@ -83,10 +78,9 @@ namespace pool_internal {
 
 struct Max {
   static HWY_INLINE float start() { return -std::numeric_limits<float>::infinity(); }
-  // NaN stays: x86 returns the second operand where one is NaN.
   template <class V>
   static HWY_INLINE V add(V sum, V x) {
-    return hn::IfThenElse(hn::IsNaN(sum), sum, hn::Max(sum, x));
+    return max_with_nan(sum, x);
   }
   static HWY_INLINE float add_scalar(float sum, float x) { return x > sum || x != x ? x : sum; }
 };
@@ -204,22 +198,17 @@ HWY_INLINE void pool(const CpuInvocation& invocation) {
   float* y = reinterpret_cast<float*>(invocation.bindings[1]);
   const bool dense = constants.x_channel_stride == 1 && constants.y_channel_stride == 1;
   for (int64_t tile = invocation.tile_begin; tile < invocation.tile_end; ++tile) {
-    const int64_t channel = tile % constants.channel_tiles * constants.channels_per_tile;
-    const int64_t channels = channel + constants.channels_per_tile < constants.channels
-                                 ? constants.channels_per_tile
-                                 : constants.channels - channel;
-    const int64_t begin = tile / constants.channel_tiles * constants.pixels_per_tile;
-    const int64_t end = begin + constants.pixels_per_tile < constants.pixels
-                            ? begin + constants.pixels_per_tile
-                            : constants.pixels;
+    const TileGrid::Part part = constants.grid.part(tile);
+    const int64_t channel = part.column_begin;
+    const int64_t channels = part.column_end - channel;
     std::array<int64_t, kPoolAxes> position;
-    int64_t rest = begin;
+    int64_t rest = part.row_begin;
     for (int i = kPoolAxes - 1; i >= 0; --i) {
       position[i] = rest % axes[i].output;
       rest /= axes[i].output;
     }
     int64_t batch = rest;
-    for (int64_t pixel = begin; pixel < end; ++pixel) {
+    for (int64_t pixel = part.row_begin; pixel < part.row_end; ++pixel) {
       const Window window = window_of<Kind>(constants, position);
       const float* from =
           x + batch * constants.x_batch_stride + channel * constants.x_channel_stride + window.offset;
@@ -286,14 +275,12 @@ Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
   const TensorSpec& x = op.inputs[0];
   const TensorSpec& y = op.outputs[0];
   PoolConstants constants;
-  constants.batch = x.shape[0];
-  constants.channels = x.shape[1];
   constants.x_batch_stride = x.strides[0];
   constants.y_batch_stride = y.strides[0];
   constants.x_channel_stride = x.strides[1];
   constants.y_channel_stride = y.strides[1];
   constants.count_include_pad = attributes.count_include_pad;
-  constants.pixels = constants.batch;
+  int64_t pixels = x.shape[0];
   int64_t taps = 1;
   for (int i = 2; i < x.rank; ++i) {
     const size_t k = static_cast<size_t>(i - 2);
@@ -306,24 +293,16 @@ Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
                                               .pad_end = attributes.pads_end[k].constant(),
                                               .x_stride = x.strides[i],
                                               .y_stride = y.strides[i]};
-    constants.pixels *= y.shape[i];
+    pixels *= y.shape[i];
     // More than a tile reads counts as that many: their product may not fit in 64 bits.
     taps = std::min(taps * std::min(attributes.kernel[k], kTileReads), kTileReads);
   }
-  const int64_t channels = std::max<int64_t>(constants.channels, 1);
-  constants.channels_per_tile = channels;
-  if (constants.pixels < 16) {
-    // Few windows, perhaps large ones: shared out by channels, whole cache lines of them.
-    constants.channels_per_tile = std::min(channels, align_up(std::max<int64_t>(kTileReads / taps, 1), 64));
-  }
-  constants.channel_tiles = ceil_div(channels, constants.channels_per_tile);
-  constants.pixels_per_tile =
-      std::max<int64_t>(1, kTileReads / (taps * std::min(constants.channels_per_tile, kTileReads)));
-  const int64_t tiles = constants.channels == 0
-                            ? 0
-                            : ceil_div(constants.pixels, constants.pixels_per_tile) * constants.channel_tiles;
-  std::memcpy(target.data(), &constants, sizeof(constants));
-  return {.tiles = tiles, .constant_bytes = sizeof(constants)};
+  // Few windows, perhaps large ones, are shared out by channels, too: whole cache lines of them.
+  const int64_t channels = x.shape[1];
+  const int64_t outputs = kTileReads / taps;
+  constants.grid = make_tile_grid(
+      pixels, channels, pixels < 16 ? align_up(outputs, 64) : std::max<int64_t>(channels, 1), outputs);
+  return record(constants, constants.grid.tiles(), target);
 }
 
 constexpr Implementation base(Op op) {

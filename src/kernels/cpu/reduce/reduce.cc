@@ -25,20 +25,15 @@ enum class ReduceMode : uint8_t { kColumns, kRows, kElements };
 struct ReduceConstants {
   ReduceKind kind = ReduceKind::kMean;
   ReduceMode mode = ReduceMode::kElements;
-  // Outputs: those of `kept`, times `width` along the dense axis in columns mode. Operands: x, y.
+  // Outputs: those of `kept`, by the dense kept axis in columns mode, else by 1. Operands: x, y.
   StridedLoop<2> kept;
-  int64_t width = 1;
+  TileGrid grid;
   int64_t y_step = 1;  // along the dense axis
   // What is added up: `reduced` times `length` along the last axis. Operand: x.
   StridedLoop<1> reduced;
   int64_t length = 1;
   int64_t step = 1;  // of x along `length`
   double count = 1;
-  // A tile: so many of `kept` times so many along the dense axis.
-  int64_t outputs = 1;
-  int64_t outputs_per_tile = 1;
-  int64_t width_per_tile = 1;
-  int64_t width_tiles = 1;
 };
 
 // Rows of a block of a sum.
@@ -63,22 +58,17 @@ struct Sum {
   static HWY_INLINE float add(float sum, float x) { return sum + x; }
 };
 
-// NaN stays: x86 returns the second operand where one is NaN.
 struct Max {
   static constexpr bool kBlocks = false;
   static HWY_INLINE float start() { return -std::numeric_limits<float>::infinity(); }
-  static HWY_INLINE Vector add(Vector sum, Vector x) {
-    return hn::IfThenElse(hn::IsNaN(sum), sum, hn::Max(sum, x));
-  }
+  static HWY_INLINE Vector add(Vector sum, Vector x) { return max_with_nan(sum, x); }
   static HWY_INLINE float add(float sum, float x) { return x > sum || x != x ? x : sum; }
 };
 
 struct Min {
   static constexpr bool kBlocks = false;
   static HWY_INLINE float start() { return std::numeric_limits<float>::infinity(); }
-  static HWY_INLINE Vector add(Vector sum, Vector x) {
-    return hn::IfThenElse(hn::IsNaN(sum), sum, hn::Min(sum, x));
-  }
+  static HWY_INLINE Vector add(Vector sum, Vector x) { return min_with_nan(sum, x); }
   static HWY_INLINE float add(float sum, float x) { return x < sum || x != x ? x : sum; }
 };
 
@@ -241,19 +231,14 @@ HWY_INLINE void reduce_kind(const CpuInvocation& invocation) {
   const float* x = reinterpret_cast<const float*>(invocation.bindings[0]);
   float* y = reinterpret_cast<float*>(invocation.bindings[1]);
   for (int64_t tile = invocation.tile_begin; tile < invocation.tile_end; ++tile) {
-    const int64_t column = tile % constants.width_tiles * constants.width_per_tile;
-    int64_t width = constants.width - column;
-    if (width > constants.width_per_tile) width = constants.width_per_tile;
-    const int64_t begin = tile / constants.width_tiles * constants.outputs_per_tile;
-    int64_t end = begin + constants.outputs_per_tile;
-    if (end > constants.outputs) end = constants.outputs;
-    LoopCursor<2> cursor(constants.kept, 2, begin);
-    for (int64_t i = begin; i < end; ++i, cursor.next()) {
-      const float* from = x + cursor.offset(0) + column;
-      float* to = y + cursor.offset(1) + column * constants.y_step;
+    const TileGrid::Part part = constants.grid.part(tile);
+    LoopCursor<2> cursor(constants.kept, 2, part.row_begin);
+    for (int64_t i = part.row_begin; i < part.row_end; ++i, cursor.next()) {
+      const float* from = x + cursor.offset(0) + part.column_begin;
+      float* to = y + cursor.offset(1) + part.column_begin * constants.y_step;
       switch (constants.mode) {
         case ReduceMode::kColumns:
-          reduce_width<Kind>(constants, from, to, width);
+          reduce_width<Kind>(constants, from, to, part.column_end - part.column_begin);
           break;
         case ReduceMode::kRows:
           *to = reduce_rows<Kind>(constants, from);
@@ -307,16 +292,6 @@ Support supported(const OpDesc& desc) {
   return {};
 }
 
-// Takes axis `axis` out of `loop`.
-template <size_t kOperands>
-void remove_axis(StridedLoop<kOperands>& loop, int axis) {
-  for (int i = axis; i + 1 < loop.rank; ++i) {
-    loop.shape[i] = loop.shape[i + 1];
-    for (Axes& strides : loop.strides) strides[i] = strides[i + 1];
-  }
-  --loop.rank;
-}
-
 template <size_t kOperands>
 int dense_axis(const StridedLoop<kOperands>& loop) {
   for (int i = 0; i < loop.rank; ++i) {
@@ -368,32 +343,24 @@ ReduceConstants make_constants(const ConcreteOp& op) {
     constants.step = constants.reduced.strides[0][inner];
     remove_axis(constants.reduced, inner);
   }
+  int64_t width = 1;
   if (dense_reduced >= 0) {
     constants.mode = ReduceMode::kRows;
   } else if (dense_kept >= 0) {
     constants.mode = ReduceMode::kColumns;
-    constants.width = constants.kept.shape[dense_kept];
+    width = constants.kept.shape[dense_kept];
     constants.y_step = constants.kept.strides[1][dense_kept];
     remove_axis(constants.kept, dense_kept);
   }
-  constants.outputs = constants.kept.count();
-  constants.width_per_tile = std::max<int64_t>(constants.width, 1);
-  if (constants.mode == ReduceMode::kColumns) {
-    // Few outputs of many elements each are shared out by whole cache lines of columns.
-    const int64_t columns = align_up(std::max<int64_t>(kTileReads / std::max<int64_t>(reads, 1), 1), 16);
-    constants.width_per_tile = std::min(constants.width_per_tile, columns);
-  }
-  constants.width_tiles = ceil_div(constants.width, constants.width_per_tile);
-  constants.outputs_per_tile =
-      std::max<int64_t>(1, kTileReads / std::max<int64_t>(reads * constants.width_per_tile, 1));
+  // Few outputs of many elements each are shared out by whole cache lines of columns.
+  const int64_t outputs = std::max<int64_t>(kTileReads / std::max<int64_t>(reads, 1), 1);
+  constants.grid = make_tile_grid(constants.kept.count(), width, align_up(outputs, 16), outputs);
   return constants;
 }
 
 Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
   const ReduceConstants constants = make_constants(op);
-  std::memcpy(target.data(), &constants, sizeof(constants));
-  return {.tiles = ceil_div(constants.outputs, constants.outputs_per_tile) * constants.width_tiles,
-          .constant_bytes = sizeof(constants)};
+  return record(constants, constants.grid.tiles(), target);
 }
 
 constexpr Implementation kBase = {.op = Op::kReduce, .supported = supported, .extent = extent};

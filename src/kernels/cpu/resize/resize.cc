@@ -41,11 +41,7 @@ struct ResizeConstants {
   int64_t x_step = 1;
   int64_t y_step = 1;
   bool along_w = false;
-  // A row is all of w, `width` elements each; a tile some rows and a part of w.
-  int64_t rows = 0;
-  int64_t rows_per_tile = 1;
-  int64_t columns_per_tile = 1;
-  int64_t column_tiles = 1;
+  TileGrid grid;  // of `outer` by h × positions of w, `width` elements each
 };
 
 // What one position reads: offsets in elements along its axis, and the weight of the second.
@@ -186,21 +182,18 @@ void resize(const CpuInvocation& invocation) {
   ResizeTap* const taps = reinterpret_cast<ResizeTap*>(invocation.scratch);
   float* const blended = reinterpret_cast<float*>(invocation.scratch + resize_row_offset(constants));
   bool doubles = constants.along_w && !constants.linear && bytes == 4 &&
-                 constants.w.output == 2 * constants.w.input && constants.column_tiles == 1;
+                 constants.w.output == 2 * constants.w.input && constants.grid.column_tiles == 1;
   for (int64_t w = 0; w < constants.w.output; ++w) {
     taps[w] = resize_tap(constants, constants.w, w);
     doubles = doubles && taps[w].low == w / 2;
   }
   for (int64_t tile = invocation.tile_begin; tile < invocation.tile_end; ++tile) {
-    const int64_t begin = tile % constants.column_tiles * constants.columns_per_tile;
-    int64_t end = begin + constants.columns_per_tile;
-    if (end > constants.w.output) end = constants.w.output;
-    const int64_t row = tile / constants.column_tiles * constants.rows_per_tile;
-    int64_t row_end = row + constants.rows_per_tile;
-    if (row_end > constants.rows) row_end = constants.rows;
-    int64_t h = row % constants.h.output;
-    LoopCursor<2> cursor(constants.outer, 2, row / constants.h.output);
-    for (int64_t r = row; r < row_end; ++r) {
+    const TileGrid::Part part = constants.grid.part(tile);
+    const int64_t begin = part.column_begin;
+    const int64_t end = part.column_end;
+    int64_t h = part.row_begin % constants.h.output;
+    LoopCursor<2> cursor(constants.outer, 2, part.row_begin / constants.h.output);
+    for (int64_t r = part.row_begin; r < part.row_end; ++r) {
       const ResizeTap tap = resize_tap(constants, constants.h, h);
       const std::byte* x = invocation.bindings[0] + cursor.offset(0) * bytes;
       std::byte* y = invocation.bindings[1] + (cursor.offset(1) + h * constants.h.y_stride) * bytes;
@@ -298,21 +291,16 @@ ResizeConstants make_constants(const ConcreteOp& op) {
     constants.width = loop.shape[dense];
     constants.x_step = loop.strides[0][dense];
     constants.y_step = loop.strides[1][dense];
-    for (int i = dense; i + 1 < loop.rank; ++i) {
-      loop.shape[i] = loop.shape[i + 1];
-      for (Axes& strides : loop.strides) strides[i] = strides[i + 1];
-    }
-    --loop.rank;
+    remove_axis(loop, dense);
   }
   constants.outer = loop;
-  constants.rows = outer == 0 ? 0 : outer / std::max<int64_t>(constants.width, 1) * constants.h.output;
   const int64_t width = std::max<int64_t>(constants.width, 1);
-  const int64_t columns = std::max<int64_t>(constants.w.output, 1);
-  constants.columns_per_tile = columns;
-  if (constants.rows < 16)
-    constants.columns_per_tile = std::min(columns, std::max<int64_t>(kTileElements / width, 16));
-  constants.column_tiles = ceil_div(columns, constants.columns_per_tile);
-  constants.rows_per_tile = std::max<int64_t>(1, kTileElements / (width * constants.columns_per_tile));
+  const int64_t rows = outer / width * constants.h.output;
+  // Few rows are shared out by columns, too.
+  const int64_t positions = std::max<int64_t>(kTileElements / width, 1);
+  constants.grid = make_tile_grid(
+      rows, constants.w.output,
+      std::max<int64_t>(rows < 16 ? std::max<int64_t>(positions, 16) : constants.w.output, 1), positions);
   return constants;
 }
 
@@ -323,9 +311,7 @@ Plan plan(const ConcreteOp& op) {
 
 Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
   const ResizeConstants constants = make_constants(op);
-  std::memcpy(target.data(), &constants, sizeof(constants));
-  return {.tiles = ceil_div(constants.rows, constants.rows_per_tile) * constants.column_tiles,
-          .constant_bytes = sizeof(constants)};
+  return record(constants, constants.grid.tiles(), target);
 }
 
 constexpr Implementation kBase = {.op = Op::kResize, .supported = supported, .plan = plan, .extent = extent};

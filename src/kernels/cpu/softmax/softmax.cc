@@ -27,11 +27,8 @@ struct SoftmaxConstants {
   int64_t length = 0;    // of the axis
   int64_t x_step = 1;    // along it
   int64_t y_step = 1;
-  int64_t width = 1;  // of the dense axis across, in lanes mode; 1 and stride 1 where there is none
-  int64_t width_per_tile = 1;
-  int64_t width_tiles = 1;
-  int64_t outputs = 0;
-  int64_t outputs_per_tile = 1;
+  // Softmaxes: those of `outer` by the dense axis across, in lanes mode; 1 where there is none.
+  TileGrid grid;
 };
 
 }  // namespace weir
@@ -156,20 +153,15 @@ void softmax(const CpuInvocation& invocation) {
   const float* x = reinterpret_cast<const float*>(invocation.bindings[0]);
   float* y = reinterpret_cast<float*>(invocation.bindings[1]);
   for (int64_t tile = invocation.tile_begin; tile < invocation.tile_end; ++tile) {
-    const int64_t column = tile % constants.width_tiles * constants.width_per_tile;
-    int64_t width = constants.width - column;
-    if (width > constants.width_per_tile) width = constants.width_per_tile;
-    const int64_t begin = tile / constants.width_tiles * constants.outputs_per_tile;
-    int64_t end = begin + constants.outputs_per_tile;
-    if (end > constants.outputs) end = constants.outputs;
-    LoopCursor<2> cursor(constants.outer, 2, begin);
-    for (int64_t i = begin; i < end; ++i, cursor.next()) {
-      const float* from = x + cursor.offset(0) + column;
-      float* to = y + cursor.offset(1) + column;
+    const TileGrid::Part part = constants.grid.part(tile);
+    LoopCursor<2> cursor(constants.outer, 2, part.row_begin);
+    for (int64_t i = part.row_begin; i < part.row_end; ++i, cursor.next()) {
+      const float* from = x + cursor.offset(0) + part.column_begin;
+      float* to = y + cursor.offset(1) + part.column_begin;
       if (constants.mode == SoftmaxMode::kRows) {
         softmax_internal::row(from, to, constants.length);
       } else {
-        softmax_internal::lanes(constants, from, to, width);
+        softmax_internal::lanes(constants, from, to, part.column_end - part.column_begin);
       }
     }
   }
@@ -216,29 +208,21 @@ Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
   Axes shape = x.shape;
   shape[axis] = 1;
   constants.outer = make_strided_loop<2>(shape, x.rank, {x.strides, y.strides}, 2, 1);
+  int64_t width = 1;
   if ((constants.x_step != 1 || constants.y_step != 1) && constants.length > 1) {
     constants.mode = SoftmaxMode::kLanes;
     StridedLoop<2>& loop = constants.outer;
     for (int i = 0; i < loop.rank; ++i) {
       if (loop.strides[0][i] != 1 || loop.strides[1][i] != 1) continue;
-      constants.width = loop.shape[i];
-      for (int k = i; k + 1 < loop.rank; ++k) {
-        loop.shape[k] = loop.shape[k + 1];
-        for (Axes& strides : loop.strides) strides[k] = strides[k + 1];
-      }
-      --loop.rank;
+      width = loop.shape[i];
+      remove_axis(loop, i);
       break;
     }
   }
-  constants.outputs = constants.length == 0 ? 0 : constants.outer.count();
-  const int64_t length = std::max<int64_t>(constants.length, 1);
-  constants.width_per_tile =
-      std::min(constants.width, align_up(std::max<int64_t>(kTileElements / length, 1), 64));
-  constants.width_tiles = ceil_div(constants.width, constants.width_per_tile);
-  constants.outputs_per_tile = std::max<int64_t>(1, kTileElements / (length * constants.width_per_tile));
-  std::memcpy(target.data(), &constants, sizeof(constants));
-  return {.tiles = ceil_div(constants.outputs, constants.outputs_per_tile) * constants.width_tiles,
-          .constant_bytes = sizeof(constants)};
+  const int64_t softmaxes = std::max<int64_t>(kTileElements / std::max<int64_t>(constants.length, 1), 1);
+  constants.grid = make_tile_grid(constants.length == 0 ? 0 : constants.outer.count(), width,
+                                  align_up(softmaxes, 64), softmaxes);
+  return record(constants, constants.grid.tiles(), target);
 }
 
 constexpr Implementation kBase = {

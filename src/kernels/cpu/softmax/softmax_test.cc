@@ -38,6 +38,15 @@ TEST(Softmax, Lengths) {
   }
 }
 
+TEST(Softmax, OfNothing) {
+  for (const auto& shape : std::vector<std::vector<int64_t>>{{4, 0}, {0, 4}, {3, 17, 0}, {3, 0, 17}}) {
+    for (int64_t axis = 0; axis < static_cast<int64_t>(shape.size()); ++axis) {
+      const TensorSpec spec = make_spec(kF32, shape);
+      KernelCase(Op::kSoftmax, SoftmaxAttributes{axis}).input(spec).output(spec).check(kClose);
+    }
+  }
+}
+
 TEST(Softmax, MasksAndExtremes) {
   const auto fill = [](const TensorSpec&, std::byte* data, int64_t bytes, int) {
     const float values[] = {0, -INFINITY, 1e30f, -1e30f, 3, 88, -100};
