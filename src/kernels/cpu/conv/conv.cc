@@ -6,11 +6,12 @@
 #include "kernels/cpu/conv/conv.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "base/checked.h"
 #include "kernels/cpu/each_isa.h"
 #include "kernels/cpu/gemm/gemm.h"
 #include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/gemm/tile.h"
 
 namespace weir {
 namespace {
@@ -70,7 +71,7 @@ GemmProblem make_problem(const ConcreteOp& op, Isa isa) {
     GemmAxis& groups = problem.batches[0];
     groups.extent = attributes.group;
     groups.a = shape.channels;
-    groups.b = (shape.columns + 15) / 16 * 16 * problem.taps * problem.k;
+    groups.b = align_up(shape.columns, kPanelWidth) * problem.taps * problem.k;
     groups.bias = shape.columns;
     groups.c = shape.columns;
     map.batch_axis[0] = 1;
@@ -84,15 +85,8 @@ GemmProblem make_problem(const ConcreteOp& op, Isa isa) {
 }
 
 template <Isa kIsa>
-Plan plan(const ConcreteOp& op) {
-  return {.workspace_bytes = 0, .scratch_bytes = make_problem(op, kIsa).scratch_bytes};
-}
-
-template <Isa kIsa>
-Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
-  const GemmProblem problem = make_problem(op, kIsa);
-  std::memcpy(target.data(), &problem, sizeof(problem));
-  return {.tiles = problem.grid(), .constant_bytes = sizeof(problem)};
+GemmProblem problem_on(const ConcreteOp& op) {
+  return make_problem(op, kIsa);
 }
 
 template <Isa kIsa>
@@ -101,8 +95,8 @@ constexpr Implementation base = {.op = Op::kConv,
                                  .layouts = layouts,
                                  .in_place = residual_in_place,
                                  .pack = pack,
-                                 .plan = plan<kIsa>,
-                                 .extent = extent<kIsa>};
+                                 .plan = plan_problem<problem_on<kIsa>>,
+                                 .extent = extent_problem<problem_on<kIsa>>};
 
 }  // namespace
 

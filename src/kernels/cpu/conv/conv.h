@@ -7,11 +7,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/cpu/gemm/finish.h"
 #include "kernels/implementation.h"
 
 namespace weir {
 
-// One spatial axis: the height is 1.
+// Of a convolution with one spatial axis the height is 1.
 struct ConvShape {
   int64_t batch = 1;
   int64_t channels = 1;  // of a group, of the input
@@ -25,10 +26,23 @@ struct ConvShape {
   std::array<int64_t, 2> output{1, 1};
   std::array<int64_t, 2> x{0, 0};  // strides of input and output
   std::array<int64_t, 2> y{0, 0};
-  std::array<int, 2> axis{
-      0, 0};  // of the tensors; the height of a one-dimensional convolution: the batch's, unused
+  // Of the tensors. The height of a one-dimensional convolution has none: 0 stands there, the batch's.
+  std::array<int, 2> axis{0, 0};
 };
 ConvShape conv_shape(const ConcreteOp& op);
+
+// What the kernels that walk images themselves keep in their constants, each with its own grid and scratch.
+struct ConvProblem : ConvShape {
+  int64_t x_image = 0;  // strides
+  int64_t x_channel = 0;
+  int64_t y_image = 0;
+  bool has_bias = false;
+  int32_t y_binding = 3;
+  Finish finish;
+  // Of each extra operand of the epilogue: strides of images, rows, columns.
+  std::array<std::array<int64_t, 3>, kMaxExtras> extra{};
+};
+ConvProblem conv_problem(const ConcreteOp& op);
 
 // Whether weights are constant, all operands float32 of rank 3 or 4, and the epilogue runs.
 Support supports_conv(const OpDesc& desc);

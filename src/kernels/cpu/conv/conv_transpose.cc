@@ -13,6 +13,7 @@
 #include "kernels/cpu/conv/conv.h"
 #include "kernels/cpu/each_isa.h"
 #include "kernels/cpu/gemm/gemm.h"
+#include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/gemm/tile.h"
 
 namespace weir {
@@ -52,14 +53,10 @@ std::vector<PackRequest> pack(const OpDesc& desc) {
   const bool flat = w.rank() == 3;
   const std::array<int64_t, 2> kernel{flat ? 1 : w.shape[2].constant(), w.shape.back().constant()};
   const std::array<int64_t, 2> stride{flat ? 1 : attributes.strides[0], attributes.strides.back()};
-  std::string strides;
-  if (!w.strides.empty() && w.strides != dense_strides(w.shape)) {
-    for (const Dim& each : w.strides) strides += "_" + each.to_string();
-  }
   PackRequest request;
   request.input = 1;
   request.id = fmt::format("f32.panel16.transpose.g{}.w{}x{}.s{}x{}.k{}.n{}{}", group, kernel[0], kernel[1],
-                           stride[0], stride[1], channels, columns, strides);
+                           stride[0], stride[1], channels, columns, stride_suffix(w, "_"));
   request.bytes =
       group * kernel[0] * kernel[1] * channels * align_up(columns, kPanelWidth) * int64_t{sizeof(float)};
   request.write = [=](const TensorView& source, std::byte* target) {
@@ -145,10 +142,9 @@ Plan plan(const ConcreteOp& op) {
 template <Isa kIsa>
 Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
   const TransposeProblem problem = make_problem(op, kIsa);
-  std::memcpy(target.data(), &problem, sizeof(problem));
   int64_t tiles = 0;
   for (int64_t phase = 0; phase < problem.phases(); ++phase) tiles += phase_problem(problem, phase).grid();
-  return {.tiles = tiles, .constant_bytes = sizeof(problem)};
+  return record(problem, tiles, target);
 }
 
 template <Isa kIsa>

@@ -143,10 +143,10 @@ class DepthwiseDriver {
   DepthwiseDriver(const DepthwiseProblem& problem, const CpuInvocation& invocation)
       : problem_(problem), invocation_(invocation) {
     zeros_ = reinterpret_cast<float*>(invocation.scratch + problem.zeros_offset);
-    for (int64_t c = 0; c < problem.channels; ++c) zeros_[c] = 0;
+    for (int64_t c = 0; c < problem.group; ++c) zeros_[c] = 0;
     table_ = reinterpret_cast<const float**>(invocation.scratch + problem.table_offset);
     const hn::ScalableTag<float> d;
-    part_ = problem.channels < static_cast<int64_t>(hn::Lanes(d));
+    part_ = problem.group < static_cast<int64_t>(hn::Lanes(d));
   }
 
   void run() {
@@ -155,8 +155,7 @@ class DepthwiseDriver {
       const int64_t rows = tile / problem_.channel_blocks % problem_.row_blocks;
       const int64_t image = tile / problem_.channel_blocks / problem_.row_blocks;
       channel_ = range * problem_.channel_block;
-      channels_ =
-          range + 1 == problem_.channel_blocks ? problem_.channels - channel_ : problem_.channel_block;
+      channels_ = range + 1 == problem_.channel_blocks ? problem_.group - channel_ : problem_.channel_block;
       const int64_t end = HWY_MIN((rows + 1) * problem_.row_block, problem_.output[0]);
       for (int64_t column = 0; column < problem_.output[1];) {
         int64_t stop = HWY_MIN(column + problem_.strip, problem_.output[1]);
@@ -186,7 +185,7 @@ class DepthwiseDriver {
     stretch.row = spread * problem_.x[0];
     stretch.column = problem_.x[1];
     stretch.weights = binding(1) + channel_;
-    stretch.weight_stride = problem_.channels;
+    stretch.weight_stride = problem_.group;
     stretch.kernel = problem_.kernel[1];
     stretch.step = problem_.stride[1];
     stretch.spread = problem_.dilation[1];
@@ -287,6 +286,7 @@ HWY_AFTER_NAMESPACE();
 #include <cstring>
 
 #include "base/checked.h"
+#include "kernels/cpu/gemm/pack.h"
 
 namespace weir {
 namespace {
@@ -317,14 +317,10 @@ std::vector<PackRequest> pack(const OpDesc& desc) {
   const TensorType& w = *desc.inputs[1];
   const int64_t channels = w.shape[0].constant();
   int64_t taps = 1;
-  std::string strides;
   for (size_t i = 2; i < w.shape.size(); ++i) taps *= w.shape[i].constant();
-  if (!w.strides.empty() && w.strides != dense_strides(w.shape)) {
-    for (const Dim& stride : w.strides) strides += "_" + stride.to_string();
-  }
   PackRequest request;
   request.input = 1;
-  request.id = fmt::format("f32.depthwise.t{}.c{}{}", taps, channels, strides);
+  request.id = fmt::format("f32.depthwise.t{}.c{}{}", taps, channels, stride_suffix(w, "_"));
   request.bytes = taps * channels * int64_t{sizeof(float)};
   request.write = [](const TensorView& source, std::byte* target) {
     float* to = reinterpret_cast<float*>(target);
@@ -342,48 +338,26 @@ std::vector<PackRequest> pack(const OpDesc& desc) {
 }
 
 DepthwiseProblem make_problem(const ConcreteOp& op) {
-  const ConvShape shape = conv_shape(op);
-  DepthwiseProblem problem;
-  problem.channels = shape.group;
-  problem.kernel = shape.kernel;
-  problem.stride = shape.stride;
-  problem.dilation = shape.dilation;
-  problem.pad = shape.pad;
-  problem.input = shape.input;
-  problem.output = shape.output;
-  problem.x = shape.x;
-  problem.y = shape.y;
-  problem.x_image = op.inputs[0].strides[0];
-  problem.y_image = op.outputs[0].strides[0];
-  problem.has_bias = op.has_input(2);
-  problem.y_binding = static_cast<int32_t>(op.inputs.size());
-  problem.finish = make_finish(op, 1);
-  for (int e = 0; e < problem.finish.extra_count; ++e) {
-    problem.extra[static_cast<size_t>(e)] = {extra_stride(op, e, 0),
-                                             shape.axis[0] == 0 ? 0 : extra_stride(op, e, shape.axis[0]),
-                                             extra_stride(op, e, shape.axis[1])};
-  }
-
+  DepthwiseProblem problem{conv_problem(op)};
   // Channel ranges: as many as fit the first-level cache over the whole width, but not less than 4 lines a
   // pixel, or 2 where kernels are tall; wider images go in strips.
   const int64_t least = problem.kernel[0] <= 3 ? 64 : 32;
   const int64_t row_bytes = problem.kernel[0] * problem.input[1] * int64_t{sizeof(float)};
   const int64_t most = std::clamp<int64_t>(kRowBytes / std::max<int64_t>(row_bytes, 1) / 16 * 16, least, 256);
-  const int64_t ranges = std::max<int64_t>(1, problem.channels / most);
-  problem.channel_block = align_up(ceil_div(std::max<int64_t>(problem.channels, 1), ranges), 16);
-  problem.channel_blocks = std::max<int64_t>(1, problem.channels / problem.channel_block);
+  const int64_t ranges = std::max<int64_t>(1, problem.group / most);
+  problem.channel_block = align_up(ceil_div(std::max<int64_t>(problem.group, 1), ranges), 16);
+  problem.channel_blocks = std::max<int64_t>(1, problem.group / problem.channel_block);
   const int64_t fitting = kRowBytes / (problem.kernel[0] * problem.channel_block * int64_t{sizeof(float)});
   const int64_t strip = (fitting - (problem.kernel[1] - 1) * problem.dilation[1]) / problem.stride[1];
   problem.strip = std::max<int64_t>(16, strip / 8 * 8);
-  const double operations = 2.0 * static_cast<double>(shape.batch * problem.output[0] * problem.output[1]) *
-                            static_cast<double>(problem.channels * problem.kernel[0] * problem.kernel[1]);
+  const double operations = 2.0 * static_cast<double>(problem.batch * problem.output[0] * problem.output[1]) *
+                            static_cast<double>(problem.group * problem.kernel[0] * problem.kernel[1]);
   const int64_t worth = static_cast<int64_t>(std::min(operations / kLeastOperations, double{kGridTiles}));
   const int64_t wanted = ceil_div(std::clamp<int64_t>(worth, 1, kGridTiles),
-                                  std::max<int64_t>(1, shape.batch * problem.channel_blocks));
+                                  std::max<int64_t>(1, problem.batch * problem.channel_blocks));
   problem.row_block = std::max<int64_t>(1, problem.output[0] / wanted);
   problem.row_blocks = ceil_div(problem.output[0], problem.row_block);
-  problem.grid = shape.batch * problem.row_blocks * problem.channel_blocks;
-  if (problem.channels == 0 || problem.output[1] <= 0) problem.grid = 0;
+  if (problem.group == 0 || problem.output[1] <= 0) problem.row_blocks = 0;
 
   int64_t offset = 0;
   const auto reserve = [&offset](int64_t bytes) {
@@ -391,7 +365,7 @@ DepthwiseProblem make_problem(const ConcreteOp& op) {
     offset = align_up(offset + bytes, 64);
     return at;
   };
-  problem.zeros_offset = reserve(problem.channels * int64_t{sizeof(float)});
+  problem.zeros_offset = reserve(problem.group * int64_t{sizeof(float)});
   const int64_t inputs =
       (kMostStretch - 1) * problem.stride[1] + (problem.kernel[1] - 1) * problem.dilation[1] + 1;
   problem.table_offset = reserve(problem.kernel[0] * inputs * int64_t{sizeof(float*)});
@@ -401,23 +375,13 @@ DepthwiseProblem make_problem(const ConcreteOp& op) {
   return problem;
 }
 
-Plan plan(const ConcreteOp& op) {
-  return {.workspace_bytes = 0, .scratch_bytes = make_problem(op).scratch_bytes};
-}
-
-Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
-  const DepthwiseProblem problem = make_problem(op);
-  std::memcpy(target.data(), &problem, sizeof(problem));
-  return {.tiles = problem.grid, .constant_bytes = sizeof(problem)};
-}
-
 constexpr Implementation kBase = {.op = Op::kConv,
                                   .supported = supported,
                                   .layouts = layouts,
                                   .in_place = residual_in_place,
                                   .pack = pack,
-                                  .plan = plan,
-                                  .extent = extent};
+                                  .plan = plan_problem<make_problem>,
+                                  .extent = extent_problem<make_problem>};
 
 }  // namespace
 

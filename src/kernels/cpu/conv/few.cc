@@ -56,9 +56,9 @@ void conv_few(const CpuInvocation& invocation) {
   const auto binding = [&](int32_t index) {
     return reinterpret_cast<float*>(invocation.bindings[static_cast<size_t>(index)]);
   };
-  const int64_t outputs = problem.outputs;
+  const int64_t outputs = problem.columns;
   const int64_t columns = problem.kernel[0] * problem.kernel[1] * outputs;
-  // A row of values in scratch: all that `kChunk` input pixels give in one output row.
+  // A row of values in scratch: all that kFewChunk input pixels give in one output row.
   const int64_t row = kFewChunk * problem.kernel[1] * outputs;
   float* values = reinterpret_cast<float*>(invocation.scratch);
   float bias[kFewMostColumns];
@@ -70,26 +70,26 @@ void conv_few(const CpuInvocation& invocation) {
   }
   for (int64_t tile = invocation.tile_begin; tile < invocation.tile_end; ++tile) {
     const int64_t chunk = tile % problem.chunks;
-    const int64_t line = tile / problem.chunks % problem.lines;
-    const int64_t image = tile / problem.chunks / problem.lines;
+    const int64_t line = tile / problem.chunks % problem.input[0];
+    const int64_t image = tile / problem.chunks / problem.input[0];
     const int64_t first = chunk * kFewChunk;
-    const int64_t pixels = HWY_MIN(problem.width - first, kFewChunk);
-    const float* x = binding(0) + image * problem.x_image + line * problem.x_line + first * problem.x_pixel;
+    const int64_t pixels = HWY_MIN(problem.input[1] - first, kFewChunk);
+    const float* x = binding(0) + image * problem.x_image + line * problem.x[0] + first * problem.x[1];
     const float* weights = binding(1);
     for (int64_t j = 0; j < columns;) {
       const int64_t step = problem.kernel[1] * outputs;
       const float* w = weights + j * problem.weight_stride;
       if (columns - j >= 4) {
-        few_columns<4>(x, problem.x_pixel, pixels, problem.channels, w, problem.weight_stride, bias + j,
-                       values, step, offsets + j);
+        few_columns<4>(x, problem.x[1], pixels, problem.channels, w, problem.weight_stride, bias + j, values,
+                       step, offsets + j);
         j += 4;
       } else if (columns - j >= 2) {
-        few_columns<2>(x, problem.x_pixel, pixels, problem.channels, w, problem.weight_stride, bias + j,
-                       values, step, offsets + j);
+        few_columns<2>(x, problem.x[1], pixels, problem.channels, w, problem.weight_stride, bias + j, values,
+                       step, offsets + j);
         j += 2;
       } else {
-        few_columns<1>(x, problem.x_pixel, pixels, problem.channels, w, problem.weight_stride, bias + j,
-                       values, step, offsets + j);
+        few_columns<1>(x, problem.x[1], pixels, problem.channels, w, problem.weight_stride, bias + j, values,
+                       step, offsets + j);
         j += 1;
       }
     }
@@ -102,13 +102,12 @@ void conv_few(const CpuInvocation& invocation) {
         finish_rows(finish, &from, nullptr, 1, 0, wide * outputs, nullptr);
       }
       float* y = binding(problem.y_binding) + image * problem.y_image +
-                 (line * problem.kernel[0] + ky) * problem.y_line +
-                 first * problem.kernel[1] * problem.y_pixel;
-      if (problem.y_pixel == outputs) {
+                 (line * problem.kernel[0] + ky) * problem.y[0] + first * problem.kernel[1] * problem.y[1];
+      if (problem.y[1] == outputs) {
         finish_internal::copy_row(from, 1, wide * outputs, y);
       } else {
         for (int64_t i = 0; i < wide; ++i) {
-          for (int64_t m = 0; m < outputs; ++m) y[i * problem.y_pixel + m] = from[i * outputs + m];
+          for (int64_t m = 0; m < outputs; ++m) y[i * problem.y[1] + m] = from[i * outputs + m];
         }
       }
     }
@@ -126,6 +125,7 @@ HWY_AFTER_NAMESPACE();
 #include <string>
 
 #include "base/checked.h"
+#include "kernels/cpu/gemm/pack.h"
 
 namespace weir {
 namespace {
@@ -193,14 +193,10 @@ std::vector<PackRequest> pack(const OpDesc& desc) {
   const int64_t outputs = w.shape[transposed ? 1 : 0].constant();
   int64_t taps = 1;
   for (size_t i = 2; i < w.shape.size(); ++i) taps *= w.shape[i].constant();
-  std::string strides;
-  if (!w.strides.empty() && w.strides != dense_strides(w.shape)) {
-    for (const Dim& stride : w.strides) strides += "_" + stride.to_string();
-  }
   PackRequest request;
   request.input = 1;
   request.id = fmt::format("f32.rows{}.t{}.n{}.k{}{}", transposed ? ".transpose" : "", taps, outputs,
-                           channels, strides);
+                           channels, stride_suffix(w, "_"));
   request.bytes = taps * outputs * align_up(channels, 16) * int64_t{sizeof(float)};
   request.write = [transposed, channels, outputs](const TensorView& source, std::byte* target) {
     float* to = reinterpret_cast<float*>(target);
@@ -224,44 +220,21 @@ std::vector<PackRequest> pack(const OpDesc& desc) {
 }
 
 FewProblem make_problem(const ConcreteOp& op) {
-  const ConvShape shape = conv_shape(op);
-  FewProblem problem;
-  problem.channels = shape.channels;
-  problem.outputs = shape.columns;
-  problem.weight_stride = align_up(shape.channels, 16);
-  if (op.op == Op::kConvTranspose) problem.kernel = shape.kernel;
-  problem.lines = shape.input[0];
-  problem.width = shape.input[1];
-  problem.x_image = op.inputs[0].strides[0];
-  problem.x_line = shape.x[0];
-  problem.x_pixel = shape.x[1];
-  problem.y_image = op.outputs[0].strides[0];
-  problem.y_line = shape.y[0];
-  problem.y_pixel = shape.y[1];
-  problem.has_bias = op.has_input(2);
-  problem.y_binding = static_cast<int32_t>(op.inputs.size());
-  problem.finish = make_finish(op, 1);
-  problem.chunks = ceil_div(problem.width, kFewChunk);
-  problem.grid = shape.batch * problem.lines * problem.chunks;
+  FewProblem problem{conv_problem(op)};
+  problem.weight_stride = align_up(problem.channels, 16);
+  problem.chunks = ceil_div(problem.input[1], kFewChunk);
+  problem.scratch_bytes =
+      problem.kernel[0] * problem.kernel[1] * problem.columns * kFewChunk * int64_t{sizeof(float)};
   return problem;
 }
 
-Plan plan(const ConcreteOp& op) {
-  const FewProblem problem = make_problem(op);
-  return {.workspace_bytes = 0,
-          .scratch_bytes =
-              problem.kernel[0] * problem.kernel[1] * problem.outputs * kFewChunk * int64_t{sizeof(float)}};
-}
-
-Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
-  const FewProblem problem = make_problem(op);
-  std::memcpy(target.data(), &problem, sizeof(problem));
-  return {.tiles = problem.grid, .constant_bytes = sizeof(problem)};
-}
-
 template <Op kOp>
-constexpr Implementation kBase = {
-    .op = kOp, .supported = supported, .layouts = layouts, .pack = pack, .plan = plan, .extent = extent};
+constexpr Implementation kBase = {.op = kOp,
+                                  .supported = supported,
+                                  .layouts = layouts,
+                                  .pack = pack,
+                                  .plan = plan_problem<make_problem>,
+                                  .extent = extent_problem<make_problem>};
 
 }  // namespace
 

@@ -323,31 +323,7 @@ std::vector<LayoutRule> layouts(const OpDesc& desc) {
 }
 
 FirstProblem make_problem(const ConcreteOp& op) {
-  const ConvShape shape = conv_shape(op);
-  const TensorSpec& x = op.inputs[0];
-  FirstProblem problem;
-  problem.channels = shape.channels;
-  problem.columns = shape.columns;
-  problem.kernel = shape.kernel;
-  problem.stride = shape.stride;
-  problem.dilation = shape.dilation;
-  problem.pad = shape.pad;
-  problem.input = shape.input;
-  problem.output = shape.output;
-  problem.x = shape.x;
-  problem.y = shape.y;
-  problem.x_image = x.strides[0];
-  problem.x_channel = x.strides[1];
-  problem.y_image = op.outputs[0].strides[0];
-  problem.has_bias = op.has_input(2);
-  problem.y_binding = static_cast<int32_t>(op.inputs.size());
-  problem.finish = make_finish(op, 1);
-  for (int e = 0; e < problem.finish.extra_count; ++e) {
-    problem.extra[static_cast<size_t>(e)] = {extra_stride(op, e, 0),
-                                             shape.axis[0] == 0 ? 0 : extra_stride(op, e, shape.axis[0]),
-                                             extra_stride(op, e, shape.axis[1])};
-  }
-
+  FirstProblem problem{conv_problem(op)};
   const int64_t reach = (problem.kernel[1] - 1) * problem.dilation[1] / problem.stride[1];
   problem.patch_width = align_up(problem.output[1] + reach + kFirstMostRows, 16);
   for (int64_t y = 0; y < problem.kernel[0]; ++y) {
@@ -366,13 +342,13 @@ FirstProblem make_problem(const ConcreteOp& op) {
   const int64_t row_bytes = problem.patch_row() * int64_t{sizeof(float)};
   const int64_t fitting =
       (kPatchBytes / std::max<int64_t>(row_bytes, 1) - reach_rows) / problem.stride[0] + 1;
-  const int64_t fair = shape.batch * problem.output[0] / kGridTiles;
+  const int64_t fair = problem.batch * problem.output[0] / kGridTiles;
   problem.row_block =
       std::clamp<int64_t>(fair, std::min<int64_t>(4, problem.output[0]), std::max<int64_t>(4, fitting));
   problem.row_block = std::max<int64_t>(problem.row_block, 1);
   problem.row_blocks = ceil_div(std::max<int64_t>(problem.output[0], 0), problem.row_block);
   problem.patch_rows = (problem.row_block - 1) * problem.stride[0] + reach_rows;
-  problem.grid = problem.output[1] <= 0 || problem.columns == 0 ? 0 : shape.batch * problem.row_blocks;
+  if (problem.output[1] <= 0 || problem.columns == 0) problem.row_blocks = 0;
 
   problem.patch_offset = 0;
   problem.finish_offset = align_up(problem.patch_rows * row_bytes, 64);
@@ -381,23 +357,13 @@ FirstProblem make_problem(const ConcreteOp& op) {
   return problem;
 }
 
-Plan plan(const ConcreteOp& op) {
-  return {.workspace_bytes = 0, .scratch_bytes = make_problem(op).scratch_bytes};
-}
-
-Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
-  const FirstProblem problem = make_problem(op);
-  std::memcpy(target.data(), &problem, sizeof(problem));
-  return {.tiles = problem.grid, .constant_bytes = sizeof(problem)};
-}
-
 constexpr Implementation kBase = {.op = Op::kConv,
                                   .supported = supported,
                                   .layouts = layouts,
                                   .in_place = residual_in_place,
                                   .pack = pack,
-                                  .plan = plan,
-                                  .extent = extent};
+                                  .plan = plan_problem<make_problem>,
+                                  .extent = extent_problem<make_problem>};
 
 }  // namespace
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "kernels/cpu/conv/conv.h"
-#include "kernels/cpu/gemm/finish.h"
 
 namespace weir {
 
@@ -15,26 +14,8 @@ inline constexpr int64_t kFirstMaxK = 256;     // channels · taps
 inline constexpr int64_t kFirstMostRows = 16;  // pixels of a register tile
 
 // Strides in floats; arrays: rows, columns.
-struct FirstProblem {
-  int64_t channels = 0;
-  int64_t columns = 0;  // output channels
-  int64_t k = 0;
-  std::array<int64_t, 2> kernel{1, 1};
-  std::array<int64_t, 2> stride{1, 1};
-  std::array<int64_t, 2> dilation{1, 1};
-  std::array<int64_t, 2> pad{0, 0};  // before
-  std::array<int64_t, 2> input{1, 1};
-  std::array<int64_t, 2> output{1, 1};
-  std::array<int64_t, 2> x{0, 0};
-  std::array<int64_t, 2> y{0, 0};
-  int64_t x_image = 0;
-  int64_t x_channel = 0;
-  int64_t y_image = 0;
-  bool has_bias = false;
-  int32_t y_binding = 3;
-  Finish finish;
-  // Of each extra operand of the epilogue: strides of images, rows, columns.
-  std::array<std::array<int64_t, 3>, kMaxExtras> extra{};
+struct FirstProblem : ConvProblem {
+  int64_t k = 0;  // taps · channels
 
   // The patch in scratch: [input row][channel][phase][patch_width]. Phase p holds input columns p, p +
   // stride, …, from the first padded one on, so that neighbouring output columns read neighbouring floats
@@ -47,14 +28,13 @@ struct FirstProblem {
   // Grid: images × row blocks.
   int64_t row_block = 1;
   int64_t row_blocks = 1;
-  int64_t grid = 0;
 
   int64_t patch_offset = 0;  // bytes
   int64_t finish_offset = 0;
   int64_t scratch_bytes = 0;
 
+  int64_t grid() const { return batch * row_blocks; }
   int64_t patch_row() const { return channels * stride[1] * patch_width; }
 };
-static_assert(sizeof(FirstProblem) <= kMaxKernelConstants);
 
 }  // namespace weir

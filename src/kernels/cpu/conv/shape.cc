@@ -2,7 +2,6 @@
 //
 // What the convolutions share.
 #include "kernels/cpu/conv/conv.h"
-#include "kernels/cpu/gemm/finish.h"
 
 namespace weir {
 
@@ -31,6 +30,22 @@ ConvShape conv_shape(const ConcreteOp& op) {
     shape.axis[slot] = 2 + i;
   }
   return shape;
+}
+
+ConvProblem conv_problem(const ConcreteOp& op) {
+  ConvProblem problem{conv_shape(op)};
+  problem.x_image = op.inputs[0].strides[0];
+  problem.x_channel = op.inputs[0].strides[1];
+  problem.y_image = op.outputs[0].strides[0];
+  problem.has_bias = op.has_input(2);
+  problem.y_binding = static_cast<int32_t>(op.inputs.size());
+  problem.finish = make_finish(op, 1);
+  for (int e = 0; e < problem.finish.extra_count; ++e) {
+    problem.extra[static_cast<size_t>(e)] = {extra_stride(op, e, 0),
+                                             problem.axis[0] == 0 ? 0 : extra_stride(op, e, problem.axis[0]),
+                                             extra_stride(op, e, problem.axis[1])};
+  }
+  return problem;
 }
 
 Support supports_conv(const OpDesc& desc) {

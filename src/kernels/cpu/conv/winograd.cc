@@ -323,6 +323,7 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "base/checked.h"
+#include "kernels/cpu/gemm/pack.h"
 
 namespace weir {
 namespace {
@@ -401,13 +402,10 @@ std::vector<PackRequest> pack(const OpDesc& desc) {
   const int64_t channels = w.shape[1].constant();
   constexpr int64_t size = kSize;
   const int64_t panels = ceil_div(columns, 16);
-  std::string strides;
-  if (!w.strides.empty() && w.strides != dense_strides(w.shape)) {
-    for (const Dim& stride : w.strides) strides += "_" + stride.to_string();
-  }
   PackRequest request;
   request.input = 1;
-  request.id = fmt::format("f32.winograd{}.panel16.k{}.n{}{}", size, channels, columns, strides);
+  request.id =
+      fmt::format("f32.winograd{}.panel16.k{}.n{}{}", size, channels, columns, stride_suffix(w, "_"));
   request.bytes = (size + 2) * (size + 2) * panels * 16 * channels * int64_t{sizeof(float)};
   request.write = [channels, columns, panels](const TensorView& source, std::byte* target) {
     const auto rows = weight_rows(size);
@@ -442,28 +440,13 @@ std::vector<PackRequest> pack(const OpDesc& desc) {
   return {std::move(request)};
 }
 
-WinogradProblem make_problem(const ConcreteOp& op, int64_t size) {
-  const ConvShape shape = conv_shape(op);
-  WinogradProblem problem;
+template <int64_t kSize>
+WinogradProblem make_problem(const ConcreteOp& op) {
+  constexpr int64_t size = kSize;
+  WinogradProblem problem{conv_problem(op)};
   problem.size = size;
-  problem.channels = shape.channels;
-  problem.columns = shape.columns;
-  problem.pad = shape.pad;
-  problem.input = shape.input;
-  problem.output = shape.output;
-  problem.x = shape.x;
-  problem.y = shape.y;
-  problem.x_image = op.inputs[0].strides[0];
-  problem.y_image = op.outputs[0].strides[0];
-  problem.has_bias = op.has_input(2);
-  problem.y_binding = static_cast<int32_t>(op.inputs.size());
-  problem.finish = make_finish(op, 1);
-  for (int e = 0; e < problem.finish.extra_count; ++e) {
-    problem.extra[static_cast<size_t>(e)] = {extra_stride(op, e, 0), extra_stride(op, e, 2),
-                                             extra_stride(op, e, 3)};
-  }
-  problem.tiles = {ceil_div(shape.output[0], size), ceil_div(shape.output[1], size)};
-  problem.tile_count = shape.batch * problem.tiles[0] * problem.tiles[1];
+  problem.tiles = {ceil_div(problem.output[0], size), ceil_div(problem.output[1], size)};
+  problem.tile_count = problem.batch * problem.tiles[0] * problem.tiles[1];
 
   const int64_t points = (size + 2) * (size + 2);
   const int64_t row = align_up(problem.channels, 16);
@@ -512,24 +495,12 @@ WinogradProblem make_problem(const ConcreteOp& op, int64_t size) {
 }
 
 template <int64_t kSize>
-Plan plan(const ConcreteOp& op) {
-  return {.workspace_bytes = 0, .scratch_bytes = make_problem(op, kSize).scratch_bytes};
-}
-
-template <int64_t kSize>
-Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
-  const WinogradProblem problem = make_problem(op, kSize);
-  std::memcpy(target.data(), &problem, sizeof(problem));
-  return {.tiles = problem.grid(), .constant_bytes = sizeof(problem)};
-}
-
-template <int64_t kSize>
 constexpr Implementation kBase = {.op = Op::kConv,
                                   .supported = supported<kSize>,
                                   .layouts = layouts,
                                   .pack = pack<kSize>,
-                                  .plan = plan<kSize>,
-                                  .extent = extent<kSize>};
+                                  .plan = plan_problem<make_problem<kSize>>,
+                                  .extent = extent_problem<make_problem<kSize>>};
 
 }  // namespace
 

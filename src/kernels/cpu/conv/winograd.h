@@ -17,7 +17,6 @@
 #include <cstdint>
 
 #include "kernels/cpu/conv/conv.h"
-#include "kernels/cpu/gemm/finish.h"
 
 namespace weir {
 
@@ -27,22 +26,8 @@ inline constexpr double kWinograd4A = 11.0 / 16;
 inline constexpr double kWinograd4B = 3.0 / 2;
 
 // Strides in floats; arrays: rows, columns.
-struct WinogradProblem {
+struct WinogradProblem : ConvProblem {
   int64_t size = 4;  // m
-  int64_t channels = 0;
-  int64_t columns = 0;
-  std::array<int64_t, 2> pad{0, 0};  // before
-  std::array<int64_t, 2> input{1, 1};
-  std::array<int64_t, 2> output{1, 1};
-  std::array<int64_t, 2> x{0, 0};
-  std::array<int64_t, 2> y{0, 0};
-  int64_t x_image = 0;
-  int64_t y_image = 0;
-  bool has_bias = false;
-  int32_t y_binding = 3;
-  Finish finish;
-  // Of each extra operand of the epilogue: strides of images, rows, columns.
-  std::array<std::array<int64_t, 3>, kMaxExtras> extra{};
 
   // Tiles of all images, image by image, row by row.
   std::array<int64_t, 2> tiles{1, 1};
@@ -66,6 +51,5 @@ struct WinogradProblem {
 
   int64_t grid() const { return blocks * column_blocks; }
 };
-static_assert(sizeof(WinogradProblem) <= kMaxKernelConstants);
 
 }  // namespace weir

@@ -3,8 +3,7 @@
 // Copies a block of rows × columns between any strides: rows as vectors where both sides are dense along one
 // axis, transposed in registers where the dense axes differ. Per-target code, see targets.h.
 //
-//   copy_block(src, {1, 3136}, dst, {64, 1}, rows, columns);   // NCHW to NHWC: pixels are rows, channels
-//   columns
+//   copy_block(src, {1, 3136}, dst, {64, 1}, rows, columns);  // NCHW to NHWC: rows are pixels
 //
 // T is an unsigned integer of the elements' size. Strides are in elements, of a row and of a column. Source
 // and target do not overlap.

@@ -33,7 +33,6 @@ struct CopyConstants {
   Axes target_strides{};
   std::array<CopyPiece, kMaxCopyPieces> piece{};
 };
-static_assert(sizeof(CopyConstants) <= kMaxKernelConstants);
 
 inline BlockedLoop<2> loop_of_piece(const CopyConstants& constants, const CopyPiece& piece) {
   Axes shape = constants.shape;
@@ -42,13 +41,39 @@ inline BlockedLoop<2> loop_of_piece(const CopyConstants& constants, const CopyPi
                         constants.element_bytes);
 }
 
-// A reshape between sides whose axes do not nest.
+// A reshape between sides whose axes do not nest: element by element.
 struct LinearCopyConstants {
-  int32_t element_bytes = 4;
+  int32_t element_bytes = -4;  // negated, which tells the constants of the two kinds of reshape apart
   TensorSpec source;
   TensorSpec target;
 };
-inline constexpr int64_t kLinearChunk = 4096;
+static_assert(offsetof(CopyConstants, element_bytes) == 0 &&
+              offsetof(LinearCopyConstants, element_bytes) == 0);
+inline constexpr int64_t kLinearChunk = 4096;  // elements of a tile
+
+// The whole of a view in row-major order.
+inline StridedLoop<1> walk(const TensorSpec& spec) {
+  StridedLoop<1> loop;
+  loop.rank = spec.rank;
+  loop.shape = spec.shape;
+  loop.strides[0] = spec.strides;
+  return loop;
+}
+
+inline void copy_linear(const CpuInvocation& invocation) {
+  const auto& constants = invocation.constants_as<LinearCopyConstants>();
+  const int64_t bytes = -constants.element_bytes;
+  const int64_t begin = invocation.tile_begin * kLinearChunk;
+  const int64_t end = std::min(invocation.tile_end * kLinearChunk, constants.target.element_count());
+  const StridedLoop<1> source_loop = walk(constants.source);
+  const StridedLoop<1> target_loop = walk(constants.target);
+  LoopCursor<1> source(source_loop, 1, begin);
+  LoopCursor<1> target(target_loop, 1, begin);
+  for (int64_t i = begin; i < end; ++i, source.next(), target.next()) {
+    std::memcpy(invocation.bindings[1] + target.offset(0) * bytes,
+                invocation.bindings[0] + source.offset(0) * bytes, static_cast<size_t>(bytes));
+  }
+}
 
 }  // namespace weir
 #endif
@@ -91,6 +116,11 @@ void copy(const CpuInvocation& invocation) {
                  cursor.columns());
     }
   }
+}
+
+void reshape(const CpuInvocation& invocation) {
+  if (invocation.constants_as<CopyConstants>().element_bytes < 0) return copy_linear(invocation);
+  copy(invocation);
 }
 
 }  // namespace weir::HWY_NAMESPACE
@@ -172,21 +202,20 @@ CopyConstants constants_for(const TensorSpec& output) {
   return constants;
 }
 
-Extent record(CopyConstants& constants, std::span<std::byte> target) {
+Extent extent_of(CopyConstants& constants, std::span<std::byte> target) {
   int64_t tiles = 0;
   for (int p = 0; p < constants.pieces; ++p) {
     constants.piece[p].first_tile = tiles;
     const BlockedLoop<2> blocked = loop_of_piece(constants, constants.piece[p]);
     tiles += ceil_div(blocked.block_count, copy_blocks_per_tile(blocked, constants.element_bytes));
   }
-  std::memcpy(target.data(), &constants, sizeof(constants));
-  return {.tiles = tiles, .constant_bytes = sizeof(constants)};
+  return record(constants, tiles, target);
 }
 
 Extent copy_extent(const ConcreteOp& op, std::span<std::byte> target) {
   CopyConstants constants = constants_for(op.outputs[0]);
   constants.piece[0].source_strides = op.inputs[0].strides;
-  return record(constants, target);
+  return extent_of(constants, target);
 }
 
 Extent transpose_extent(const ConcreteOp& op, std::span<std::byte> target) {
@@ -195,7 +224,7 @@ Extent transpose_extent(const ConcreteOp& op, std::span<std::byte> target) {
   for (int i = 0; i < constants.rank; ++i) {
     constants.piece[0].source_strides[i] = op.inputs[0].strides[static_cast<size_t>(permutation[i])];
   }
-  return record(constants, target);
+  return extent_of(constants, target);
 }
 
 Extent slice_extent(const ConcreteOp& op, std::span<std::byte> target) {
@@ -207,7 +236,7 @@ Extent slice_extent(const ConcreteOp& op, std::span<std::byte> target) {
     if (constants.shape[i] > 1) constants.piece[0].source_strides[i] = stride * attributes.steps[i];
     if (constants.shape[i] > 0) constants.piece[0].source_offset += stride * attributes.starts[i].constant();
   }
-  return record(constants, target);
+  return extent_of(constants, target);
 }
 
 Extent expand_extent(const ConcreteOp& op, std::span<std::byte> target) {
@@ -215,12 +244,8 @@ Extent expand_extent(const ConcreteOp& op, std::span<std::byte> target) {
   const TensorSpec& output = op.outputs[0];
   constants.piece[0].source_strides =
       broadcast_strides(op.inputs[0], {output.shape.data(), static_cast<size_t>(output.rank)});
-  return record(constants, target);
+  return extent_of(constants, target);
 }
-
-// The kernel function tells the two kinds of reshape apart by the first field.
-static_assert(offsetof(CopyConstants, element_bytes) == 0 &&
-              offsetof(LinearCopyConstants, element_bytes) == 0);
 
 Extent reshape_extent(const ConcreteOp& op, std::span<std::byte> target) {
   const ReshapeAxes axes = refine_reshape(op.inputs[0], op.outputs[0]);
@@ -230,15 +255,13 @@ Extent reshape_extent(const ConcreteOp& op, std::span<std::byte> target) {
     constants.shape = axes.shape;
     constants.target_strides = axes.target_strides;
     constants.piece[0].source_strides = axes.source_strides;
-    return record(constants, target);
+    return extent_of(constants, target);
   }
   LinearCopyConstants constants;
   constants.element_bytes = -bit_width(op.outputs[0].type) / 8;
   constants.source = op.inputs[0];
   constants.target = op.outputs[0];
-  std::memcpy(target.data(), &constants, sizeof(constants));
-  return {.tiles = ceil_div(op.outputs[0].element_count(), kLinearChunk),
-          .constant_bytes = sizeof(constants)};
+  return record(constants, ceil_div(op.outputs[0].element_count(), kLinearChunk), target);
 }
 
 Extent concat_extent(const ConcreteOp& op, std::span<std::byte> target) {
@@ -249,55 +272,13 @@ Extent concat_extent(const ConcreteOp& op, std::span<std::byte> target) {
     constants.piece[i].extent = op.inputs[i].shape[constants.axis];
     constants.piece[i].source_strides = op.inputs[i].strides;
   }
-  return record(constants, target);
-}
-
-// The whole of a view in row-major order.
-StridedLoop<1> walk(const TensorSpec& spec) {
-  StridedLoop<1> loop;
-  loop.rank = spec.rank;
-  loop.shape = spec.shape;
-  loop.strides[0] = spec.strides;
-  return loop;
-}
-
-void copy_linear(const CpuInvocation& invocation) {
-  const auto& constants = invocation.constants_as<LinearCopyConstants>();
-  const int64_t bytes = -constants.element_bytes;
-  const int64_t begin = invocation.tile_begin * kLinearChunk;
-  const int64_t end = std::min(invocation.tile_end * kLinearChunk, constants.target.element_count());
-  const StridedLoop<1> source_loop = walk(constants.source);
-  const StridedLoop<1> target_loop = walk(constants.target);
-  LoopCursor<1> source(source_loop, 1, begin);
-  LoopCursor<1> target(target_loop, 1, begin);
-  for (int64_t i = begin; i < end; ++i, source.next(), target.next()) {
-    std::memcpy(invocation.bindings[1] + target.offset(0) * bytes,
-                invocation.bindings[0] + source.offset(0) * bytes, static_cast<size_t>(bytes));
-  }
-}
-
-template <CpuKernelFunction kCopy>
-void reshape(const CpuInvocation& invocation) {
-  if (invocation.constants_as<CopyConstants>().element_bytes < 0) return copy_linear(invocation);
-  kCopy(invocation);
-}
-
-// Fastest first.
-template <CpuKernelFunction kAvx512, CpuKernelFunction kAvx2, CpuKernelFunction kSse4>
-constexpr std::array<Implementation, 3> each_isa(const Implementation& base,
-                                                 std::array<std::string_view, 3> names) {
-  return {with_isa(base, names[0], Isa::kAvx512, kAvx512), with_isa(base, names[1], Isa::kAvx2, kAvx2),
-          with_isa(base, names[2], Isa::kBaseline, kSse4)};
+  return extent_of(constants, target);
 }
 
 constexpr Implementation base(Op op, Support (*supported)(const OpDesc&),
                               Extent (*extent)(const ConcreteOp&, std::span<std::byte>)) {
   return {.op = op, .supported = supported, .extent = extent};
 }
-
-constexpr auto kReshapes = each_isa<reshape<N_AVX3::copy>, reshape<N_AVX2::copy>, reshape<N_SSE4::copy>>(
-    base(Op::kReshape, reshape_supported, reshape_extent),
-    {"reshape.copy.avx512", "reshape.copy.avx2", "reshape.copy.sse4"});
 
 }  // namespace
 
@@ -306,11 +287,9 @@ WEIR_IMPLEMENT_EACH_ISA(Transpose, "transpose.copy",
                         base(Op::kTranspose, transpose_supported, transpose_extent), copy)
 WEIR_IMPLEMENT_EACH_ISA(Slice, "slice.copy", base(Op::kSlice, slice_supported, slice_extent), copy)
 WEIR_IMPLEMENT_EACH_ISA(Expand, "expand.copy", base(Op::kExpand, expand_supported, expand_extent), copy)
+WEIR_IMPLEMENT_EACH_ISA(Reshape, "reshape.copy", base(Op::kReshape, reshape_supported, reshape_extent),
+                        reshape)
 WEIR_IMPLEMENT_EACH_ISA(Concat, "concat.copy", base(Op::kConcat, concat_supported, concat_extent), copy)
-
-extern constexpr Implementation kReshapeAvx512 = kReshapes[0];
-extern constexpr Implementation kReshapeAvx2 = kReshapes[1];
-extern constexpr Implementation kReshapeSse4 = kReshapes[2];
 
 }  // namespace weir
 #endif

@@ -4,13 +4,14 @@
 //
 //   matmul.packed   B is a constant in panels; leading axes of A are rows unless B has some of its own
 //   matmul.runtime  both operands are computed: each batch's B is put in panels in scratch, whatever its
-//   strides
+//                   strides
 #include <algorithm>
-#include <cstring>
 
+#include "base/checked.h"
 #include "kernels/cpu/each_isa.h"
 #include "kernels/cpu/gemm/gemm.h"
 #include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/gemm/tile.h"
 
 namespace weir {
 namespace {
@@ -80,7 +81,7 @@ GemmProblem make_problem(const ConcreteOp& op, Isa isa) {
   // Panels of B lie batch after batch, in row-major order of its own leading axes.
   TensorSpec batches = b;
   if (kPacked) {
-    int64_t stride = (problem.columns + 15) / 16 * 16 * problem.k;
+    int64_t stride = align_up(problem.columns, kPanelWidth) * problem.k;
     for (int i = b.rank - 3; i >= 0; --i) {
       batches.strides[i] = stride;
       stride *= b.shape[i];
@@ -120,15 +121,8 @@ GemmProblem make_problem(const ConcreteOp& op, Isa isa) {
 }
 
 template <bool kPacked, Isa kIsa>
-Plan plan(const ConcreteOp& op) {
-  return {.workspace_bytes = 0, .scratch_bytes = make_problem<kPacked>(op, kIsa).scratch_bytes};
-}
-
-template <bool kPacked, Isa kIsa>
-Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
-  const GemmProblem problem = make_problem<kPacked>(op, kIsa);
-  std::memcpy(target.data(), &problem, sizeof(problem));
-  return {.tiles = problem.grid(), .constant_bytes = sizeof(problem)};
+GemmProblem problem_on(const ConcreteOp& op) {
+  return make_problem<kPacked>(op, kIsa);
 }
 
 template <bool kPacked, Isa kIsa>
@@ -138,8 +132,8 @@ constexpr Implementation base() {
           .layouts = layouts,
           .in_place = residual_in_place,
           .pack = kPacked ? pack : nullptr,
-          .plan = plan<kPacked, kIsa>,
-          .extent = extent<kPacked, kIsa>};
+          .plan = plan_problem<problem_on<kPacked, kIsa>>,
+          .extent = extent_problem<problem_on<kPacked, kIsa>>};
 }
 
 template <Isa kIsa>

@@ -43,17 +43,16 @@ std::vector<int64_t> positions(const TensorView& view, int begin, int end) {
   return offsets;
 }
 
-// ".s<strides>" where the source is not dense in row-major order: the same bytes then mean another matrix.
-std::string stride_suffix(const TensorType& type) {
+}  // namespace
+
+std::string stride_suffix(const TensorType& type, std::string_view before) {
   if (type.strides.empty() || type.strides == dense_strides(type.shape)) return "";
-  std::string text = ".s";
+  std::string text(before);
   for (size_t i = 0; i < type.strides.size(); ++i) {
     text += (i == 0 ? "" : "_") + type.strides[i].to_string();
   }
   return text;
 }
-
-}  // namespace
 
 PackRequest pack_conv_weights(const TensorType& weights, int64_t group) {
   PanelShape shape;
@@ -64,7 +63,7 @@ PackRequest pack_conv_weights(const TensorType& weights, int64_t group) {
   PackRequest request;
   request.input = 1;
   request.id = fmt::format("f32.panel16.conv.g{}.t{}.k{}.n{}{}", shape.batches, shape.taps, shape.k,
-                           shape.columns, stride_suffix(weights));
+                           shape.columns, stride_suffix(weights, ".s"));
   request.bytes = shape.bytes();
   request.write = [shape](const TensorView& source, std::byte* target) {
     std::vector<int64_t> groups;
@@ -84,7 +83,7 @@ PackRequest pack_matrix(const TensorType& matrix) {
   PackRequest request;
   request.input = 1;
   request.id = fmt::format("f32.panel16.matmul.b{}.k{}.n{}{}", shape.batches, shape.k, shape.columns,
-                           stride_suffix(matrix));
+                           stride_suffix(matrix, ".s"));
   request.bytes = shape.bytes();
   request.write = [shape](const TensorView& source, std::byte* target) {
     const int axes = source.rank;

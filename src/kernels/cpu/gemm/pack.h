@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "kernels/implementation.h"
 
@@ -21,6 +23,10 @@ struct PanelShape {
   int64_t floats_per_batch() const { return panels() * 16 * taps * k; }
   int64_t bytes() const { return batches * floats_per_batch() * 4; }
 };
+
+// For the id of a PackRequest: `before` and the strides where `type` is not dense in row-major order, since
+// the same bytes then mean another tensor; else nothing.
+std::string stride_suffix(const TensorType& type, std::string_view before);
 
 // The weights [M, C/group, kernel…] of a convolution: a batch a group, a column an output channel, taps in
 // row-major order.

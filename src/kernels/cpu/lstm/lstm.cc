@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/checked.h"
+#include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/math-inl.h"
 #include "kernels/cpu/targets.h"
 
@@ -407,7 +408,8 @@ std::vector<PackRequest> pack(const OpDesc& desc) {
     const int64_t count = type.shape[2].constant();
     PackRequest request;
     request.input = static_cast<int>(i);
-    request.id = fmt::format("f32.gates16.d{}.h{}.k{}", directions, hidden, count);
+    request.id =
+        fmt::format("f32.gates16.d{}.h{}.k{}{}", directions, hidden, count, stride_suffix(type, ".s"));
     request.bytes =
         directions * ceil_div(hidden, kLstmUnits) * count * kLstmBlock * static_cast<int64_t>(sizeof(float));
     request.write = pack_gates;
@@ -462,9 +464,8 @@ Plan plan(const ConcreteOp& op) {
 
 Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
   const LstmConstants constants = make_constants(op);
-  std::memcpy(target.data(), &constants, sizeof(constants));
   const int64_t directions = constants.direction == LstmDirection::kBidirectional ? 2 : 1;
-  return {.tiles = directions * constants.groups, .constant_bytes = sizeof(constants)};
+  return record(constants, directions * constants.groups, target);
 }
 
 constexpr Implementation kBase = {

@@ -95,5 +95,33 @@ TEST(Lstm, AbsentOutputs) {
   }
 }
 
+// Weights of which the bytes are equal and the strides are not give different packed ones.
+TEST(Lstm, PackIdsTellLayoutsApart) {
+  const Attributes attributes = LstmAttributes{LstmDirection::kForward, 4};
+  const TensorType x{kF32, {2, 1, 8}, {}};
+  const TensorType r{kF32, {1, 16, 4}, {}};
+  const TensorType y{kF32, {2, 1, 1, 4}, {}};
+  const auto id = [&](const TensorType& weights) {
+    const OpDesc desc{.op = Op::kLstm,
+                      .attributes = &attributes,
+                      .inputs = {&x, &weights, &r},
+                      .outputs = {&y},
+                      .constant = {false, true, true}};
+    for (const Implementation* implementation : implementations()) {
+      if (implementation->op == Op::kLstm && implementation->pack != nullptr) {
+        return implementation->pack(desc)[0].id;
+      }
+    }
+    return std::string();
+  };
+  TensorType weights{kF32, {1, 16, 8}, {}};
+  const std::string dense = id(weights);
+  weights.strides = dense_strides(weights.shape);
+  EXPECT_EQ(id(weights), dense);
+  const int columns_first[] = {0, 2, 1};
+  weights.strides = dense_strides(weights.shape, columns_first);
+  EXPECT_NE(id(weights), dense);
+}
+
 }  // namespace
 }  // namespace weir
