@@ -6,8 +6,9 @@
 // rectangle into blocks of at most `block_tiles` micro-tiles. A block makes one pass over its columns a K
 // block:
 //
-//   for each K block, for each group of columns (its part of B stays in L1/L2), for each micro-tile (A
-//   streams)
+//   for each K block
+//     for each group of columns (its part of B stays in L1/L2)
+//       for each micro-tile (A streams)
 //
 // so B is read once a block. Where K has several blocks the sums wait in C.
 #include "kernels/cpu/gemm/finish-inl.h"
@@ -91,6 +92,7 @@ class GemmDriver {
       const int64_t first = tile % per_batch;
       const int64_t last = HWY_MIN(per_batch, first + invocation_.tile_end - tile);
       set_batch(batch);
+      if (problem_.packs_b) pack_b(first / problem_.row_blocks, (last - 1) / problem_.row_blocks + 1);
       run_batch(first, last);
       tile += last - first;
     }
@@ -116,16 +118,24 @@ class GemmDriver {
   }
 
   void run_rectangle(int64_t column_begin, int64_t column_end, int64_t row_begin, int64_t row_end) {
-    const int64_t begin = column_begin * problem_.column_block;
-    const int64_t end =
-        column_end == problem_.column_blocks ? problem_.columns : column_end * problem_.column_block;
+    const int64_t begin = first_column(column_begin);
+    const int64_t end = first_column(column_end);
     const int64_t tile_end = HWY_MIN(row_end * problem_.row_block, problem_.tile_count);
     for (int64_t tile = row_begin * problem_.row_block; tile < tile_end; tile += problem_.block_tiles) {
       run_block(tile, HWY_MIN(tile + problem_.block_tiles, tile_end), begin, end);
     }
   }
 
-  int64_t first_row(int64_t tile) const { return tile * problem_.row_count / problem_.tile_count; }
+  // Of a column block, or past the last one, which takes what is left.
+  int64_t first_column(int64_t block) const {
+    return block == problem_.column_blocks ? problem_.columns : block * problem_.column_block;
+  }
+
+  // tile · row_count / tile_count, whose product may not fit in 64 bits.
+  int64_t first_row(int64_t tile) const {
+    return tile * (problem_.row_count / problem_.tile_count) +
+           tile * (problem_.row_count % problem_.tile_count) / problem_.tile_count;
+  }
 
   void set_batch(int64_t batch) {
     const auto binding = [this](int32_t index) {
@@ -147,18 +157,17 @@ class GemmDriver {
       operands_.c += index * axis.c;
       for (int e = 0; e < problem_.finish.extra_count; ++e) operands_.extra[e] += index * axis.extra[e];
     }
-    if (problem_.packs_b) pack_b();
   }
 
-  // The batch's B, a plain matrix, in panels.
-  void pack_b() {
-    float* panels = reinterpret_cast<float*>(scratch_ + problem_.panels_offset);
-    for (int64_t column = 0; column < problem_.columns; column += kPanelWidth) {
+  // Column blocks [begin, end) of the batch's B, a plain matrix, in panels.
+  void pack_b(int64_t begin, int64_t end) {
+    float* const panels = reinterpret_cast<float*>(scratch_ + problem_.panels_offset);
+    const int64_t column_end = first_column(end);
+    for (int64_t column = first_column(begin); column < column_end; column += kPanelWidth) {
       pack_panel(operands_.b + column * problem_.b_column, HWY_MIN(problem_.columns - column, kPanelWidth),
-                 panels);
-      panels += problem_.panel_stride;
+                 panels + column / kPanelWidth * problem_.panel_stride);
     }
-    operands_.b = reinterpret_cast<const float*>(scratch_ + problem_.panels_offset);
+    operands_.b = panels;
   }
 
   void pack_panel(const float* from, int64_t columns, float* to) const {
