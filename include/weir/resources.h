@@ -412,8 +412,9 @@ typedef struct weir_submission {
   int32_t wait_count;
   const weir_event_point* signals;  // at most 8
   int32_t signal_count;
-  bool refuse_when_full;  // WEIR_WOULD_BLOCK instead of waiting
-  bool never_inline;      // do not run on the calling thread
+  // WEIR_WOULD_BLOCK instead of waiting; so also in a completion handler that the same queue's thread calls.
+  bool refuse_when_full;
+  bool never_inline;  // do not run on the calling thread
   // Called after the events, on the thread that executed, with no lock held. `status` is NULL for success and
   // belongs to Weir. It may submit, bind and release anything but the queue's last reference.
   void (*on_complete)(void* user, const weir_status* status);

@@ -253,7 +253,7 @@ TEST_F(Resources, KernelOfOnesOwnRunsFaultsAndTellsTheHandler) {
   std::string text;
   EXPECT_OK(weir_library_create(device_, "mine", table.data(), 2, &library));
   EXPECT_EQ(taken(weir_library_get_kernel(library, "gathr", &kernel), &text), WEIR_NOT_FOUND);
-  EXPECT_THAT(text, HasSubstr("the nearest names are (gather"));
+  EXPECT_THAT(text, HasSubstr("near it: 'gather'"));
   EXPECT_OK(weir_library_get_kernel(library, "gather", &kernel));
   weir_library_release(library);  // the kernel keeps it
 

@@ -58,7 +58,7 @@ class Kernel : public RefCounted {
 class Library : public RefCounted {
  public:
   const std::string& label() const { return label_; }
-  // kNotFound, with the nearest names, when there is none.
+  // kNotFound, with the names that are spelled like it, when there is none.
   virtual Result<Ref<Kernel>> kernel(std::string_view name) const = 0;
   virtual std::vector<std::string> kernel_names() const = 0;
 

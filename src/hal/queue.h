@@ -33,6 +33,8 @@ struct QueueDescriptor {
   std::string_view label;
 };
 
+// A completion handler on a thread of the queue's own is never made to wait, as that thread may be the one
+// that would make space.
 enum class OnFull : uint8_t { kWait, kWouldBlock };
 
 // Told when a submission has completed, after its events: on the thread that executed it, no lock held.

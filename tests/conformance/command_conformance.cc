@@ -21,7 +21,7 @@ TEST_P(Commands, KernelsAreFoundByName) {
   EXPECT_EQ(kernel("add")->bindings(), 3);
   EXPECT_EQ(library_->kernel_names().size(), 6U);
   EXPECT_FAILS(library_->kernel("bumpp"), StatusCode::kNotFound,
-               "Library 'conformance' has no kernel 'bumpp'; the nearest names are (bump");
+               "Library 'conformance' has no kernel 'bumpp'; near it: 'bump'");
 }
 
 void nothing(const CpuInvocation&) {}
@@ -36,6 +36,11 @@ TEST_P(Commands, LibraryErrors) {
   const CpuKernelEntry many[] = {{.name = "a", .function = nothing, .bindings = 1 << 20}};
   EXPECT_FAILS(device_->create_library({.label = "many", .cpu = many}), StatusCode::kInvalidArgument,
                "(1048576) bindings");
+  for (const int64_t bytes : {int64_t{-1}, INT64_MAX}) {
+    const CpuKernelEntry large[] = {{.name = "a", .function = nothing, .scratch_bytes = bytes}};
+    EXPECT_FAILS(device_->create_library({.label = "large", .cpu = large}), StatusCode::kInvalidArgument,
+                 fmt::format("({}) of scratch", bytes));
+  }
 }
 
 TEST_P(Commands, DispatchCoversEveryTileOnce) {

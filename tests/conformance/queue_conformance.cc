@@ -153,6 +153,35 @@ TEST_P(Queues, FailureTravelsToDependantsWhichDoNotRun) {
   }
 }
 
+// The only lane would wait for itself.
+TEST_P(Queues, FullQueueDoesNotBlockItsOwnHandler) {
+  const Ref<Queue> small = must(device_->create_queue({.max_in_flight = 2, .lanes = 1, .label = "small"}));
+  const Ref<Event> start = event("start");
+  const Ref<Event> late = event("late");
+  const Ref<Event> end = event("end");
+  const EventPoint first[] = {{start.get(), 1}};
+  const EventPoint second[] = {{late.get(), 1}};
+  struct Handler {
+    Queue* queue;
+    std::span<const EventPoint> waits;
+    Event* end;
+    std::vector<SubmitAnswer> answers;
+  } handler{.queue = small.get(), .waits = second, .end = end.get(), .answers = {}};
+  const auto fill = [](void* user, const Status*) {
+    auto& own = *static_cast<Handler*>(user);
+    for (int i = 0; i < 2; ++i) own.answers.push_back(must(own.queue->submit({.waits = own.waits})));
+    must(own.end->signal(1));
+  };
+  must(small->submit(
+      {.waits = first, .may_run_inline = false, .on_complete = {.function = fill, .user = &handler}}));
+  must(small->submit({.waits = second}));
+  must(start->signal(1));
+  EXPECT_EQ(must(end->wait(1)), EventWait::kReached);
+  must(late->signal(1));
+  small->wait_idle();
+  EXPECT_THAT(handler.answers, ElementsAre(SubmitAnswer::kQueued, SubmitAnswer::kWouldBlock));
+}
+
 TEST_P(Queues, FullQueueBlocksOrSaysSo) {
   const Ref<Queue> small = must(device_->create_queue({.max_in_flight = 2, .label = "small"}));
   const Ref<Event> gate = event("gate");

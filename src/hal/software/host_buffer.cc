@@ -82,13 +82,12 @@ bool HostAllocation::set_accessible(bool accessible) {
 }
 
 Result<int64_t> check_buffer_range(std::string_view label, int64_t size, int64_t offset, int64_t length) {
-  const int64_t actual = length < 0 ? size - offset : length;
-  if (offset < 0 || actual < 0 || offset > size || actual > size - offset) {
+  if (offset < 0 || offset > size || length > size - offset) {
     return fail(StatusCode::kOutOfRange,
                 "Buffer '{}' has ({}) bytes, and the range asked for is ({}) bytes from ({}).", label, size,
                 length, offset);
   }
-  return actual;
+  return length < 0 ? size - offset : length;
 }
 
 Result<void> check_heap_child(const Heap& heap, const DeviceInfo& info,

@@ -1,32 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hal/software/host_library.h"
 
-#include <algorithm>
+#include "base/near_names.h"
 
 namespace weir {
-namespace {
-
-// Edits that turn one name into the other, for "did you mean".
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) {
-    row[j] = j;
-  }
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
-constexpr size_t kNamesInError = 3;
-
-}  // namespace
 
 HostKernel::HostKernel(Ref<HostLibrary> library, const CpuKernelEntry& entry)
     : Kernel(entry.name, entry.bindings, entry.constant_bytes, entry.scratch_bytes),
@@ -48,13 +25,12 @@ Result<Ref<HostLibrary>> HostLibrary::create(const LibraryDescriptor& descriptor
                   descriptor.label, entry.name.empty() ? "name" : "function");
     }
     if (entry.bindings > limits.bindings || entry.constant_bytes > limits.constant_bytes ||
-        entry.scratch_bytes < 0) {
+        entry.scratch_bytes < 0 || entry.scratch_bytes > limits.buffer_bytes) {
       return fail(StatusCode::kInvalidArgument,
                   "Kernel '{}' of library '{}' asks for ({}) bindings, ({}) bytes of constants and ({}) of "
-                  "scratch, and "
-                  "the most are ({}) bindings and ({}) bytes.",
+                  "scratch, and the most are ({}) bindings, ({}) bytes of constants and ({}) of scratch.",
                   entry.name, descriptor.label, entry.bindings, entry.constant_bytes, entry.scratch_bytes,
-                  limits.bindings, limits.constant_bytes);
+                  limits.bindings, limits.constant_bytes, limits.buffer_bytes);
     }
     CpuKernelEntry& kept = library->entries_.emplace_back(entry);
     kept.name = library->names_.emplace_back(entry.name);
@@ -69,13 +45,9 @@ Result<Ref<HostLibrary>> HostLibrary::create(const LibraryDescriptor& descriptor
 Result<Ref<Kernel>> HostLibrary::kernel(std::string_view name) const {
   const auto found = by_name_.find(name);
   if (found == by_name_.end()) {
-    std::vector<std::string> names = kernel_names();
-    std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
-      return distance(a, name) < distance(b, name);
-    });
-    names.resize(std::min(names.size(), kNamesInError));
-    return fail(StatusCode::kNotFound, "Library '{}' has no kernel '{}'; the nearest names are ({}).",
-                label(), name, fmt::join(names, ", "));
+    const std::vector<std::string_view> known(names_.begin(), names_.end());
+    return fail(StatusCode::kNotFound, "Library '{}' has no kernel '{}'{}.", label(), name,
+                near_names(name, known));
   }
   return Ref<Kernel>(
       make_ref<HostKernel>(Ref<HostLibrary>(const_cast<HostLibrary*>(this)), entries_[found->second]));

@@ -153,7 +153,8 @@ Result<SubmitAnswer> SoftwareQueue::submit(const SubmitDescriptor& submission) {
   std::unique_lock lock(mutex_);
   Entry* entry = free_entry();
   if (entry == nullptr) {
-    if (submission.on_full == OnFull::kWouldBlock) {
+    // A lane that waits in a handler may be the one that would free an entry.
+    if (submission.on_full == OnFull::kWouldBlock || is_own_thread()) {
       lock.unlock();
       if (commands != nullptr) {
         commands->abandon();
