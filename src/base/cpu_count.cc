@@ -134,7 +134,7 @@ int32_t thread_count(const CpuSnapshot& snapshot) {
     count = std::min<int64_t>(count, std::unique(cores.begin(), cores.end()) - cores.begin());
   }
   if (snapshot.quota > 0) {
-    count = std::min(count, static_cast<int64_t>(std::ceil(snapshot.quota)));
+    count = static_cast<int64_t>(std::min(static_cast<double>(count), std::ceil(snapshot.quota)));
   }
   return static_cast<int32_t>(std::max<int64_t>(1, count));
 }

@@ -19,6 +19,7 @@ TEST(ThreadCount, TakesTheLeastOfMaskCoresAndQuota) {
   EXPECT_EQ(thread_count({.allowed = {0, 1, 2, 3}, .core = {7, 7, 8, 8}}), 2);
   EXPECT_EQ(thread_count({.allowed = {0, 1, 2, 3}, .core = {1, 2, 3, 4}, .quota = 2.5}), 3);
   EXPECT_EQ(thread_count({.allowed = {5}, .core = {1}, .quota = 0.2}), 1);
+  EXPECT_EQ(thread_count({.allowed = {5, 6}, .core = {1, 2}, .quota = 1e30}), 2);
   EXPECT_EQ(thread_count({}), 1);
 }
 

@@ -14,6 +14,8 @@
 #include <memory>
 #include <system_error>
 
+#include "base/descriptor.h"
+
 namespace weir {
 namespace {
 
@@ -46,15 +48,6 @@ StatusCode code_of(int error) {
 int64_t nanoseconds_of(const timespec& time) {
   return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
-
-struct Descriptor {
-  int number = -1;
-  ~Descriptor() {
-    if (number >= 0) {
-      ::close(number);
-    }
-  }
-};
 
 struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 
+#include "base/descriptor.h"
 #include "base/file_system.h"
 
 namespace weir {
@@ -29,15 +30,6 @@ Result<FileIdentity> identity_of(const std::string& path, const struct stat& inf
       static_cast<int64_t>(info.st_ctim.tv_sec) * 1'000'000'000 + info.st_ctim.tv_nsec;
   return identity;
 }
-
-struct Descriptor {
-  int number = -1;
-  ~Descriptor() {
-    if (number >= 0) {
-      ::close(number);
-    }
-  }
-};
 
 }  // namespace
 

@@ -88,7 +88,7 @@ class Tracer : public RefCounted {
   static constexpr int kThreads = 64;
   static constexpr TraceLane kFirstDeviceLane = kThreads + 1;  // after the threads and those beyond
 
-  std::vector<TraceEvent> ordered() const;  // oldest first
+  std::vector<TraceEvent> ordered() const;  // lane by lane, by their beginnings
   void write_lanes(std::string& json) const;
   void write_event(const TraceEvent& event, std::string& json) const;
 
