@@ -2,15 +2,14 @@
 //
 // The checks that need the numbers of a shape.
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstdlib>
 #include <string>
 
 #include "base/checked.h"
 #include "program/program.h"
 #include "program/refuse.h"
 #include "program/verify_steps.h"
+#include "tensor/strided_copy.h"
 
 namespace weir {
 namespace {
@@ -83,39 +82,6 @@ Result<void> check_view(const Program& program, const ProgramTensor& tensor, std
   return {};
 }
 
-// Whether a view may name an element twice: each axis, from the densest to the sparsest, must step over all
-// that the ones before it reach. What the compiler makes of slices and permutations of dense tensors does.
-bool repeats_elements(const ProgramTensor& tensor, std::span<const int64_t> dims) {
-  struct Axis {
-    int64_t stride;
-    int64_t extent;
-  };
-  std::array<Axis, kMaxRank> axes;
-  size_t count = 0;
-  for (size_t i = 0; i < tensor.shape.size(); ++i) {
-    const int64_t extent = dims[static_cast<size_t>(tensor.shape[i])];
-    if (extent == 0) {
-      return false;
-    }
-    if (extent > 1) {
-      const Axis axis = {std::abs(dims[static_cast<size_t>(tensor.strides[i])]), extent};
-      size_t place = count++;
-      for (; place > 0 && axes[place - 1].stride > axis.stride; --place) {
-        axes[place] = axes[place - 1];
-      }
-      axes[place] = axis;
-    }
-  }
-  int64_t reached = 0;  // the greatest index of the axes so far; check_view found that their sum fits
-  for (size_t i = 0; i < count; ++i) {
-    if (axes[i].stride <= reached) {
-      return true;
-    }
-    reached += (axes[i].extent - 1) * axes[i].stride;
-  }
-  return false;
-}
-
 std::string named_values(const Program& program, std::span<const int64_t> symbols) {
   std::string text;
   for (size_t i = 0; i < symbols.size(); ++i) {
@@ -126,20 +92,20 @@ std::string named_values(const Program& program, std::span<const int64_t> symbol
 
 }  // namespace
 
+TensorSpec internal::spec_of(const ProgramTensor& tensor, std::span<const int64_t> dims) {
+  TensorSpec spec;
+  spec.type = tensor.element_type;
+  spec.rank = static_cast<int32_t>(tensor.shape.size());
+  for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
+    spec.shape[axis] = dims[static_cast<size_t>(tensor.shape[axis])];
+    spec.strides[axis] = dims[static_cast<size_t>(tensor.strides[axis])];
+  }
+  return spec;
+}
+
 bool internal::is_row_major(const ProgramTensor& tensor, std::span<const int64_t> dims) {
-  const auto value = [&](int32_t position) { return dims[static_cast<size_t>(position)]; };
-  if (std::ranges::any_of(tensor.shape, [&](int32_t extent) { return value(extent) == 0; })) {
-    return true;
-  }
-  int64_t expected = 1;
-  for (size_t axis = tensor.shape.size(); axis-- > 0;) {
-    const int64_t extent = value(tensor.shape[axis]);
-    if (extent != 1 && value(tensor.strides[axis]) != expected) {
-      return false;
-    }
-    expected *= extent;  // verify_views found that the product fits
-  }
-  return true;
+  const TensorSpec spec = spec_of(tensor, dims);
+  return spec.element_count() == 0 || spec.is_dense_row_major();
 }
 
 Result<void> internal::verify_view(const Program& program, const ProgramTensor& tensor,
@@ -191,7 +157,9 @@ Result<void> verify_shape(const Program& program, std::span<const int64_t> dims)
           continue;
         }
         const ProgramTensor& tensor = program.tensors[static_cast<size_t>(output)];
-        if (repeats_elements(tensor, dims)) {
+        // What the compiler makes of slices and permutations of dense tensors repeats none. That the furthest
+        // index fits is found above.
+        if (!has_distinct_elements(internal::spec_of(tensor, dims))) {
           return refuse(
               "Step ({}) '{}' writes tensor ({}) '{}', whose strides reach an element more than once.", i,
               step.name, output, tensor.name);

@@ -81,17 +81,8 @@ class StepVerifier {
     const auto specs = [&](const std::vector<int32_t>& positions) {
       std::vector<TensorSpec> list;
       for (const int32_t position : positions) {
-        TensorSpec spec = absent_operand();
-        if (position >= 0) {
-          const ProgramTensor& tensor = p_.tensors[static_cast<size_t>(position)];
-          spec.type = tensor.element_type;
-          spec.rank = static_cast<int32_t>(tensor.shape.size());
-          for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
-            spec.shape[axis] = values_[static_cast<size_t>(tensor.shape[axis])];
-            spec.strides[axis] = values_[static_cast<size_t>(tensor.strides[axis])];
-          }
-        }
-        list.push_back(spec);
+        list.push_back(position < 0 ? absent_operand()
+                                    : spec_of(p_.tensors[static_cast<size_t>(position)], values_));
       }
       return list;
     };

@@ -23,6 +23,9 @@ inline std::optional<int64_t> known_dim(const Program& program, std::span<const 
                                                  : std::nullopt;
 }
 
+// The view that a tensor is where its dimensions have the values `dims`. Its rank is verified.
+TensorSpec spec_of(const ProgramTensor& tensor, std::span<const int64_t> dims);
+
 // Whether elements lie one after another, the last axis fastest; axes of extent 1 do not count. The view is
 // verified.
 bool is_row_major(const ProgramTensor& tensor, std::span<const int64_t> dims);
