@@ -2,9 +2,8 @@
 //
 // ThreadPool: the threads of a process, and teams of them that run a job together.
 //
-//   WEIR_ASSIGN(Ref<ThreadPool> pool, ThreadPool::create());  // one for the process, owned by whoever makes
-//   it pool->run(job);                                           // the caller takes part, returns when all
-//   is done
+//   WEIR_ASSIGN(Ref<ThreadPool> pool, ThreadPool::create());  // one for the process
+//   pool->run(job);  // the caller takes part, returns when all is done
 //
 // A job is a list of stages; a stage is a set of pieces that may run at the same time, and the next begins
 // when all of them are done. Each stage's pieces are dealt to `participants` shares. The caller and up to

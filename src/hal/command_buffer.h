@@ -2,9 +2,12 @@
 //
 // CommandBuffer: commands recorded once and submitted any number of times, one submission at a time.
 //
-//   WEIR_ASSIGN(Ref<CommandBuffer> commands, device.create_command_buffer({.slots = 2, .label = "segment
-//   0"})); record(commands->encoder()); WEIR_TRY(commands->seal()); WEIR_TRY(commands->bind_scratch(*scratch,
-//   0)); WEIR_TRY(commands->bind_slot(0, *input, 0)); WEIR_TRY(commands->bind_slot(1, *output, 0));
+//   WEIR_ASSIGN(Ref<CommandBuffer> commands, device.create_command_buffer({.slots = 2, .label = "main"}));
+//   record(commands->encoder());
+//   WEIR_TRY(commands->seal());
+//   WEIR_TRY(commands->bind_scratch(*scratch, 0));
+//   WEIR_TRY(commands->bind_slot(0, *input, 0));
+//   WEIR_TRY(commands->bind_slot(1, *output, 0));
 //   WEIR_ASSIGN(SubmitAnswer answer, queue.submit({.command_buffer = commands.get()}));
 //   WEIR_TRY(commands->wait());                     // the error of the run, if any
 //

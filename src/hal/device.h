@@ -60,9 +60,8 @@ struct DeviceInfo {
   std::string description;  // the processor's or adapter's name
   std::string isa;          // "avx512"; empty where it means nothing
   DeviceKind kind = DeviceKind::kCpu;
-  bool executes = true;  // false: submissions complete without running
-  bool unified_memory =
-      true;  // host and device share one memory: Shared costs nothing, nothing need be staged
+  bool executes = true;        // false: submissions complete without running
+  bool unified_memory = true;  // one memory of host and device: Shared costs nothing, nothing need be staged
   int64_t buffer_alignment = 64;  // of a buffer's address and of its offset in a heap
   int64_t binding_alignment = 1;  // of an offset that is bound
   int64_t cache_line_bytes = 64;

@@ -9,7 +9,7 @@
 //             pack(desc)         constants that it wants in its own layout, written into the program file
 //   prepare   plan(op)           workspace and scratch bytes for concrete shapes
 //             extent(op, out)    the grid, and the constants that the kernel function will read; allocates
-//             nothing
+//                                nothing
 //   run       kernel             called on ranges of tiles by several threads
 //
 // All implementations of one operator that accept an OpDesc and return the same pack id are interchangeable

@@ -6,8 +6,7 @@
 //   slot uses    which binding to patch, and the offset to add, grouped by slot
 //   stages       ranges of commands between barriers
 //   pieces       for each command and share, how many pieces of its stage's share come before; and a row for
-//   each
-//                stage's totals
+//                each stage's totals
 //   constants    of all commands, 64-byte aligned each
 //   references   to buffers and kernels
 //   profile      timestamps

@@ -4,8 +4,8 @@
 // dispatches; a submission leases a team from the thread pool (the calling thread and whatever workers are
 // idle).
 //
-//   WEIR_ASSIGN(Ref<ThreadPool> pool, ThreadPool::create());   // one for the process, owned by whoever makes
-//   it WEIR_ASSIGN(Ref<Device> device, create_cpu_device({.pool = pool}));
+//   WEIR_ASSIGN(Ref<ThreadPool> pool, ThreadPool::create());  // one for the process
+//   WEIR_ASSIGN(Ref<Device> device, create_cpu_device({.pool = pool}));
 //
 // Storage modes: Shared and Private lie in ordinary memory, the host merely keeps out of Private; Managed is
 // one copy. With the toggle `simulate_discrete` it behaves as a far device: Private pages are inaccessible

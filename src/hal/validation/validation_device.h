@@ -8,8 +8,7 @@
 //   usage               a buffer is used in a way that was not asked for at its creation
 //   guard bands         bytes beside a buffer placed in a heap, or around its own memory, have changed
 //   poison              scratch and declared workspace hold rubbish before each command, so that a kernel
-//   that reads
-//                       what it has not written gives visibly wrong results
+//                       that reads what it has not written gives visibly wrong results
 // Superfluous barriers are notes (CommandBuffer::notes), not errors.
 //
 //   Ref<Device> checked = create_validation_device(device);

@@ -6,20 +6,22 @@
 // no state.
 //
 //   #undef HWY_TARGET_INCLUDE
-//   #define HWY_TARGET_INCLUDE "kernels/cpu/pool/max_pool.cc"  // this very file
-//   #include "kernels/cpu/targets.h"                           // includes highway.h; no include guard, on
-//   purpose HWY_BEFORE_NAMESPACE(); namespace weir::HWY_NAMESPACE { void max_pool(const CpuInvocation&
-//   invocation) { … }       // vectors of this namespace's width }  // namespace weir::HWY_NAMESPACE
+//   #define HWY_TARGET_INCLUDE "kernels/cpu/softmax/softmax.cc"  // this very file
+//   #include "kernels/cpu/targets.h"  // includes highway.h; no include guard, on purpose
+//
+//   HWY_BEFORE_NAMESPACE();
+//   namespace weir::HWY_NAMESPACE {
+//   void softmax(const CpuInvocation& invocation) { … }  // vectors of this namespace's width
+//   }  // namespace weir::HWY_NAMESPACE
 //   HWY_AFTER_NAMESPACE();
 //
 //   #if HWY_ONCE
 //   namespace weir {
+//   namespace {
 //   // supported, layouts, plan, extent: ordinary code, compiled once
-//   constexpr Implementation max_pool_base() { return {.op = Op::kMaxPool, .supported = …, .extent = …}; }
-//   std::span<const Implementation> max_pool_implementations() {
-//     static constexpr auto kAll = WEIR_EACH_ISA("pool.max", max_pool_base(), max_pool);
-//     return kAll;
-//   }
+//   constexpr Implementation kBase = {.op = Op::kSoftmax, .supported = supported, .extent = extent};
+//   }  // namespace
+//   WEIR_IMPLEMENT_EACH_ISA(Softmax, "softmax.vector", kBase, softmax)
 //   }  // namespace weir
 //   #endif
 //

@@ -29,8 +29,7 @@ struct Half {
     const float magnitude = std::fabs(value);
     if (std::isnan(value)) {
       bits = sign | 0x7e00;
-    } else if (magnitude >=
-               65520.0f) {  // half-way between the greatest finite value and the next power of two
+    } else if (magnitude >= 65520.0f) {  // half-way from the greatest finite value to the next power of two
       bits = sign | 0x7c00;
     } else if (magnitude < 0x1p-14f) {  // subnormal: units of 2^-24
       bits = static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(magnitude * 0x1p24f)));

@@ -2,10 +2,10 @@
 //
 // TileCode: a TileProgram prepared for running, plain data that a kernel keeps in its constants.
 //
-//   prepare  TileCode code = make_tile_code(program);  scratch: tile_register_bytes(code, elements) a
-//   participant run      TileRegisters registers(code, scratch, elements);          // once a call of the
-//   kernel function
-//            run_tile(code, registers, inputs, output, count);          // tile-inl.h; once a tile
+//   prepare  TileCode code = make_tile_code(program);
+//            scratch: tile_register_bytes(code, elements) a participant
+//   run      TileRegisters registers(code, scratch, elements);  // once a call of the kernel function
+//            run_tile(code, registers, inputs, output, count);  // tile-inl.h; once a tile
 //
 // A tile is a dense run of elements. An input is read where it lies if it is dense there, or is one value for
 // the whole tile; instructions hand their results on in registers of `elements` elements, which are reused as

@@ -5,8 +5,7 @@
 //
 //   kStore       [+ residual] [bounds]: in the micro-kernel's registers
 //   kActivation  [step] [activation] [step] [step], a step being "+ extra" or "· extra": one pass over rows
-//   that lie in
-//                the first-level cache (finish-inl.h)
+//                that lie in the first-level cache (finish-inl.h)
 //   kProgram     anything else that the interpreter of tile programs runs
 #pragma once
 

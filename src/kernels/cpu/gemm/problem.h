@@ -10,9 +10,9 @@
 // lies in place: its rows are addressed through strides, and a tap adds an offset, or reads zeros where it
 // falls outside the image.
 //
-//   GemmProblem problem = …;                     // axes, taps, operands: conv/conv.cc, gemm/matmul.cc
-//   add_epilogue(problem, op);
-//   finish_problem(problem, isa, b_is_runtime);  // grid, blocking, scratch
+//   GemmProblem problem = …;         // axes, taps, operands: conv/conv.cc, gemm/matmul.cc
+//   add_epilogue(problem, op, map);
+//   finish_problem(problem, isa);    // grid, blocking, scratch
 //
 // Rows are cut into micro-tiles of at most `tile_rows`, equal but for one row; tile boundaries are a function
 // of the problem alone, never of the range that a participant runs, and K is always added up in order, so a

@@ -11,7 +11,7 @@ namespace weir {
 // Float32 multiply-adds on independent registers. No bindings but one float a tile for the sums, so that
 // nothing is left out.
 struct MultiplyAddConstants {
-  int64_t steps = 0;  // of every tile: multiply_adds_of(isa, steps) FLOP
+  int64_t steps = 0;  // of every tile: multiply_add_flops(isa, steps) FLOP
   float factor = 0.999f;
   float addend = 0.001f;
 };
