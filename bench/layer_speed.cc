@@ -111,8 +111,8 @@ std::optional<Layer> parse(const std::string& line) {
                     TensorSpec::dense(ElementType::kFloat32, std::vector<int64_t>{m, c / group, kh, kw}),
                     TensorSpec::dense(ElementType::kFloat32, std::vector<int64_t>{m})};
     layer.outputs = {channels_last({n, m, oh, ow})};
-    layer.operations =
-        2.0 * static_cast<double>(n * m * oh * ow) * static_cast<double>((c / group) * kh * kw);
+    layer.operations = 2.0 * static_cast<double>(n * m * oh * ow) * static_cast<double>(kh * kw) *
+                       static_cast<double>(c / group);
   } else if (kind == "transpose") {
     int64_t n, c, h, w, m, kh, kw, sh, sw;
     std::string name;

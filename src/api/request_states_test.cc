@@ -98,7 +98,7 @@ TEST_P(RequestStates, AnswerEveryOperationAsTheTableSays) {
              r.cancel();
            }
          });
-         const std::string answer = answer_of([&] { EXPECT_TRUE(r.wait()); });
+         std::string answer = answer_of([&] { EXPECT_TRUE(r.wait()); });
          other.join();
          return answer;
        },

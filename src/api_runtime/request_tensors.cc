@@ -12,7 +12,6 @@ using weir::Buffer;
 using weir::CopyPolicy;
 using weir::Ref;
 using weir::Result;
-using weir::Status;
 using weir::StatusCode;
 using weir::TensorView;
 

@@ -11,7 +11,6 @@ using weir::EventPoint;
 using weir::Ledger;
 using weir::Ref;
 using weir::Result;
-using weir::Status;
 using weir::StatusCode;
 using weir::SubmitAnswer;
 

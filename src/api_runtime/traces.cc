@@ -4,7 +4,6 @@
 #include "api_runtime/handles.h"
 
 using namespace weir::api;
-using weir::Ref;
 using weir::Result;
 using weir::Status;
 using weir::StatusCode;

@@ -37,6 +37,7 @@ int visit(dl_phdr_info* object, size_t, void* data) {
     if (segment.p_type != PT_NOTE) {
       continue;
     }
+    // The loader tells addresses as numbers. NOLINTNEXTLINE(performance-no-int-to-ptr)
     const auto* notes = reinterpret_cast<const unsigned char*>(object->dlpi_addr + segment.p_vaddr);
     for (size_t offset = 0; offset + sizeof(ElfW(Nhdr)) <= segment.p_memsz;) {
       ElfW(Nhdr) header;

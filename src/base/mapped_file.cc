@@ -77,7 +77,7 @@ void release_pages(std::span<const std::byte> bytes) {
   const uintptr_t first = (begin + page - 1) / page * page;
   const uintptr_t end = (begin + bytes.size()) / page * page;
   if (first < end) {
-    (void)::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+    (void)::madvise(const_cast<std::byte*>(bytes.data()) + (first - begin), end - first, MADV_DONTNEED);
   }
 }
 

@@ -27,7 +27,7 @@ class CountingJob : public TeamJob {
       for (const int32_t count : stage) {
         total += count;
       }
-      done_.push_back(0);
+      done_.emplace_back(0);
       totals_.push_back(total);
     }
     members_ = std::vector<std::atomic<int32_t>>(static_cast<size_t>(shares));

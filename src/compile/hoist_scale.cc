@@ -65,7 +65,7 @@ bool hoist(Graph& graph, NodeId id, const std::vector<std::vector<Graph::Use>>& 
   for (size_t operand : {size_t{0}, size_t{1}}) {
     if (const std::optional<Scaled> found = scaled(graph, uses, product.inputs[operand])) {
       factor *= found->factor;
-      origin = graph.node(found->node).origin + "+" + origin;
+      origin.insert(0, graph.node(found->node).origin + "+");
       graph.node(id).inputs[operand] = found->value;
     }
   }

@@ -16,8 +16,8 @@ TensorType f32(Dims shape) {
 class InferTest : public ::testing::Test {
  protected:
   // The first output's type, or the error's text.
-  std::string infer(Op op, const Attributes& attributes, std::vector<TensorType> inputs,
-                    std::vector<TensorType> wanted = {}) {
+  std::string infer(Op op, const Attributes& attributes, const std::vector<TensorType>& inputs,
+                    const std::vector<TensorType>& wanted = {}) {
     std::vector<const TensorType*> pointers;
     for (const TensorType& input : inputs) {
       pointers.push_back(&input);

@@ -165,13 +165,13 @@ class Reporter {
 
   // Bytes from the first to past the last element; verify_shape found that it lies inside its storage.
   int64_t span_of(const ProgramTensor& tensor) const {
+    // Without elements the other extents and strides are not bound by the storage.
+    if (std::ranges::any_of(tensor.shape, [&](const auto& extent) { return dim(extent) == 0; })) {
+      return 0;
+    }
     int64_t elements = 1;
     for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
-      const int64_t extent = dim(tensor.shape[axis]);
-      if (extent == 0) {
-        return 0;
-      }
-      elements += (extent - 1) * std::abs(dim(tensor.strides[axis]));
+      elements += (dim(tensor.shape[axis]) - 1) * std::abs(dim(tensor.strides[axis]));
     }
     return byte_size(tensor.element_type, elements);
   }

@@ -18,6 +18,11 @@ namespace weir {
 namespace {
 
 constexpr int kMostPieces = 4;
+// The place in a table of a line a command (or stage) and a column a participant.
+size_t share_of(int32_t line, int32_t participant, int32_t participants) {
+  return static_cast<size_t>(line) * static_cast<size_t>(participants) + static_cast<size_t>(participant);
+}
+
 // Fills and copies are split into tiles of this many bytes.
 constexpr int64_t kBlitTileBytes = 64 << 10;
 // How late a far device completes.
@@ -112,6 +117,7 @@ struct CpuCommandBuffer::Layout {
   template <typename T>
   int64_t take(int64_t count) {
     const int64_t offset = end;
+    // T may be a pointer. NOLINTNEXTLINE(bugprone-sizeof-expression)
     end = align_up(end + count * static_cast<int64_t>(sizeof(T)), 64);
     return offset;
   }
@@ -293,10 +299,10 @@ void CpuCommandBuffer::place_stages(const Recorder& recording) {
       int32_t sum = 0;
       for (int32_t c = stages_[s].first; c < stages_[s].first + stages_[s].count; ++c) {
         const int64_t tiles = commands_[static_cast<size_t>(c)].tiles;
-        before_[static_cast<size_t>(c * shares + p)] = static_cast<uint16_t>(sum);
+        before_[share_of(c, p, shares)] = static_cast<uint16_t>(sum);
         sum += piece_count(share_begin(tiles, p + 1, shares) - share_begin(tiles, p, shares), shares);
       }
-      totals_[s * static_cast<size_t>(shares) + static_cast<size_t>(p)] = static_cast<uint16_t>(sum);
+      totals_[share_of(static_cast<int32_t>(s), p, shares)] = static_cast<uint16_t>(sum);
       total += sum;
     }
     wants_team = wants_team || total > 1;
@@ -312,10 +318,10 @@ void CpuCommandBuffer::shuffle(uint64_t seed) {
     return z ^ (z >> 31);
   };
   for (const Stage& stage : stages_) {
-    for (int32_t i = stage.count - 1; i > 0; --i) {
-      const auto j = static_cast<int32_t>(next() % static_cast<uint64_t>(i + 1));
-      std::swap(commands_[static_cast<size_t>(stage.first + i)],
-                commands_[static_cast<size_t>(stage.first + j)]);
+    const std::span<Command> commands =
+        commands_.subspan(static_cast<size_t>(stage.first), static_cast<size_t>(stage.count));
+    for (size_t i = commands.size(); i > 1; --i) {
+      std::swap(commands[i - 1], commands[next() % i]);
     }
   }
 }
@@ -349,7 +355,7 @@ Result<void> CpuCommandBuffer::execute(StatusRecord& record) {
 }
 
 int32_t CpuCommandBuffer::pieces(int32_t stage, int32_t participant) const {
-  return totals_[static_cast<size_t>(stage * TeamJob::participants + participant)];
+  return totals_[share_of(stage, participant, TeamJob::participants)];
 }
 
 void CpuCommandBuffer::run_piece(int32_t stage, int32_t participant, int32_t piece, int32_t member) {
@@ -360,7 +366,7 @@ void CpuCommandBuffer::run_piece(int32_t stage, int32_t participant, int32_t pie
   int32_t high = range.first + range.count;
   while (high - low > 1) {
     const int32_t middle = (low + high) / 2;
-    if (before_[static_cast<size_t>(middle * shares + participant)] <= piece) {
+    if (before_[share_of(middle, participant, shares)] <= piece) {
       low = middle;
     } else {
       high = middle;
@@ -371,7 +377,7 @@ void CpuCommandBuffer::run_piece(int32_t stage, int32_t participant, int32_t pie
     return;
   }
   const Command& command = commands_[static_cast<size_t>(low)];
-  const int32_t index = piece - before_[static_cast<size_t>(low * shares + participant)];
+  const int32_t index = piece - before_[share_of(low, participant, shares)];
   const int64_t begin = share_begin(command.tiles, participant, shares);
   const int64_t length = share_begin(command.tiles, participant + 1, shares) - begin;
   const int32_t count = piece_count(length, shares);
@@ -422,8 +428,7 @@ void CpuCommandBuffer::call(const Command& command, int64_t begin, int64_t end, 
   command.function(invocation);
   const int64_t to = now_ns();
   // Each member writes a line of its own.
-  ParticipantProfile& line =
-      participant_profile_[static_cast<size_t>(command.recorded * TeamJob::participants + member)];
+  ParticipantProfile& line = participant_profile_[share_of(command.recorded, member, TeamJob::participants)];
   line.begin_ns = line.end_ns == 0 ? from : line.begin_ns;
   line.end_ns = to;
   line.busy_ns += to - from;

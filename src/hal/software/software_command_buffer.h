@@ -36,7 +36,7 @@ class SoftwareCommandBuffer : public CommandBuffer {
   int64_t scratch_bytes() const final { return scratch_bytes_ * participants(); }
   Result<void> bind_scratch(Buffer& buffer, int64_t offset) final;
   Result<void> bind_parameters(Buffer& buffer, int64_t offset) final;
-  Result<void> bind_slot(int32_t slot, Buffer& buffer, int64_t offset) final;
+  Result<void> bind_slot(int32_t index, Buffer& buffer, int64_t offset) final;
   Result<void> release_bindings() final;
   void cancel() final;
   Result<void> wait(std::chrono::nanoseconds timeout) final;

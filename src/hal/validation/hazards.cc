@@ -64,7 +64,7 @@ std::optional<Hazard> find_missing_barrier(std::vector<Touch> touches) {
   return found;
 }
 
-std::vector<int32_t> find_superfluous_barriers(std::vector<Touch> touches, int32_t groups) {
+std::vector<int32_t> find_superfluous_barriers(const std::vector<Touch>& touches, int32_t groups) {
   std::vector<std::vector<Touch>> by_group(static_cast<size_t>(groups));
   for (const Touch& touch : touches) {
     by_group[static_cast<size_t>(touch.group)].push_back(touch);

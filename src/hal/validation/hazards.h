@@ -37,6 +37,6 @@ struct Hazard {
 // A pair within one group, of which one writes.
 std::optional<Hazard> find_missing_barrier(std::vector<Touch> touches);
 // Groups whose barrier before them orders nothing: no command in it conflicts with one of the group before.
-std::vector<int32_t> find_superfluous_barriers(std::vector<Touch> touches, int32_t groups);
+std::vector<int32_t> find_superfluous_barriers(const std::vector<Touch>& touches, int32_t groups);
 
 }  // namespace weir

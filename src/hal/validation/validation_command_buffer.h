@@ -36,7 +36,7 @@ class ValidationCommandBuffer final : public CommandBuffer {
   int64_t scratch_bytes() const override { return recorder_.scratch_bytes() * participants(); }
   Result<void> bind_scratch(Buffer& buffer, int64_t offset) override;
   Result<void> bind_parameters(Buffer& buffer, int64_t offset) override;
-  Result<void> bind_slot(int32_t slot, Buffer& buffer, int64_t offset) override;
+  Result<void> bind_slot(int32_t index, Buffer& buffer, int64_t offset) override;
   Result<void> release_bindings() override;
   void cancel() override;
   Result<void> wait(std::chrono::nanoseconds timeout) override;
@@ -88,8 +88,8 @@ class ValidationCommandBuffer final : public CommandBuffer {
   Result<void> replay();
   void note_barriers();
   // Called on threads that execute. What they find, and that there was no memory to look, is `violation_`.
-  void before(size_t command);
-  void after(size_t command);
+  void before(size_t index);
+  void after(size_t index);
   template <typename Look>
   void guarded(Look&& look);
   void look_before(size_t command);

@@ -203,7 +203,7 @@ Result<void> convert_conv_transpose(NodeLowering& node) {
 Dim ceil_window_count(const Dim& size, const Windows& windows, size_t i) {
   const int64_t stride = windows.strides[i];
   const Dim reach = reach_of(windows, i);
-  const Dim count = ceil_div(size + windows.begin[i] + windows.end[i] - reach, stride) + 1;
+  Dim count = ceil_div(size + windows.begin[i] + windows.end[i] - reach, stride) + 1;
   if (proves_less(reach, windows.end[i] + stride) == false) {
     return count;  // the last window begins at most at size + begin + end + stride − 1 − reach
   }

@@ -186,8 +186,7 @@ Result<void> convert_lstm(NodeLowering& node) {
   while (operands.back() == kNoValue) {
     operands.pop_back();
   }
-  WEIR_ASSIGN(std::vector<ValueId> results,
-              node.emit_all(Op::kLstm, std::move(attributes), std::move(operands)));
+  WEIR_ASSIGN(std::vector<ValueId> results, node.emit_all(Op::kLstm, attributes, std::move(operands)));
   for (size_t i = 0; i < 3; ++i) {
     if (layout == 1 && node.wants(i)) {
       std::vector<int64_t> permutation =

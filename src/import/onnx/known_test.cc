@@ -93,7 +93,7 @@ TEST_F(KnownTest, ReadsSixteenBits) {
 }
 
 TEST_F(KnownTest, BroadcastsTransposesAndSlices) {
-  const auto list = [](std::vector<int64_t> shape, std::vector<int64_t> elements) {
+  const auto list = [](std::vector<int64_t> shape, const std::vector<int64_t>& elements) {
     Known known{std::move(shape), {}};
     for (int64_t element : elements) {
       known.elements.push_back(Scalar::of(element));

@@ -303,7 +303,7 @@ Result<std::vector<ValueId>> NodeLowering::emit_node(Op op, Attributes attribute
   }
   std::vector<std::optional<NewValue>> outputs;
   for (TensorType& type : results) {
-    outputs.push_back(NewValue{"", std::move(type)});
+    outputs.emplace_back(NewValue{"", std::move(type)});
   }
   const NodeId node = graph.add_node(op, name, std::move(attributes), std::move(inputs), std::move(outputs));
   graph.node(node).origin = proto_.op_type();

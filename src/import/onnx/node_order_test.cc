@@ -10,7 +10,6 @@ namespace weir::onnx_import {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using weir::testing::ModelBuilder;
 
 Result<NodeOrder> order_of(ModelBuilder& model) {
