@@ -194,7 +194,7 @@ WEIR_API WEIR_MUST_USE weir_status* weir_request_restore_state(weir_request* req
                                                                int64_t bytes);
 
 // The lines of request and session as planned, and as counted by what allocates. Memory keeps the size of the
-// largest shape that was prepared.
+// largest shape that was prepared; a prepare that found too little gives back what had grown.
 WEIR_API WEIR_MUST_USE weir_status* weir_request_planned(const weir_request* request, weir_ledger* ledger);
 WEIR_API WEIR_MUST_USE weir_status* weir_request_counted(const weir_request* request, weir_ledger* ledger);
 

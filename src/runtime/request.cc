@@ -174,6 +174,7 @@ Result<void> Request::make_current(PreparedShape& shape, const Session::Measured
   };
   if (auto taken = with_memory_guard(take_memory); !taken) {
     (void)shape.commands->release_bindings();
+    forget_growth();
     return taken;
   }
   current_ = &shape;
@@ -220,6 +221,32 @@ Result<void> Request::grow(const PreparedShape& shape) {
   }
   WEIR_TRY(states_.prepare(shape.tables.states, options_.lock), "while preparing the states");
   return grow_ports(shape);
+}
+
+void Request::forget_growth() {
+  const Device& device = session_->device();
+  const auto fits = [&device](const Ref<Buffer>& buffer, int64_t planned) {
+    return buffer && device.allocation_bytes(buffer->size(), buffer->mode()) <= planned;
+  };
+  if (!options_.arena && !fits(arena_, largest_.arena)) {
+    arena_ = {};
+    largest_.arena = largest_activations_ = 0;
+  }
+  if (!fits(scratch_, largest_.scratch)) {
+    scratch_ = {};
+    largest_.scratch = 0;
+  }
+  const auto forget = [](std::span<Ref<Buffer>> buffers, std::span<int64_t> planned) {
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      if (!buffers[i] || buffers[i]->size() > planned[i]) {
+        buffers[i] = {};
+        planned[i] = 0;
+      }
+    }
+  };
+  forget(tables_.inputs, tables_.input_bytes);
+  forget(tables_.outputs, tables_.output_bytes);
+  states_.forget_growth(tables_.state_bytes);
 }
 
 Result<void> Request::grow_ports(const PreparedShape& shape) {

@@ -61,6 +61,17 @@ Result<void> RequestStates::prepare(std::span<const TensorSpec> specs, bool lock
   return {};
 }
 
+void RequestStates::forget_growth(std::span<int64_t> planned) {
+  for (size_t i = 0; i < pairs_.size(); ++i) {
+    Pair& pair = pairs_[i];
+    const auto fits = [&](const Ref<Buffer>& buffer) { return buffer && buffer->size() <= planned[i]; };
+    if (!fits(pair.before) || !fits(pair.after)) {
+      pair = {};
+      planned[i] = 0;
+    }
+  }
+}
+
 Result<void> RequestStates::bind(CommandBuffer& commands, int32_t first_slot) {
   for (size_t i = 0; i < pairs_.size(); ++i) {
     const int32_t slot = first_slot + 2 * static_cast<int32_t>(i);

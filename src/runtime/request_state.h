@@ -41,6 +41,9 @@ class RequestStates {
   // One spec a state. A state whose extents differ from those before becomes zero, the others stay. After an
   // error the states that were not reached are zero after the next prepare.
   Result<void> prepare(std::span<const TensorSpec> specs, bool lock);
+  // After a prepare that failed: a state that has grown beyond `planned` (bytes of one buffer), or has lost a
+  // buffer, begins anew.
+  void forget_growth(std::span<int64_t> planned);
   Result<void> bind(CommandBuffer& commands, int32_t first_slot);
   void advance();
 

@@ -235,6 +235,30 @@ TEST_P(Requests, RefuseBindingsThatDoNotFit) {
   EXPECT_THAT(read(1), ElementsAre(2, 2, 2, 2, 0, 0, 0, 0));
 }
 
+// A prepare finds memory for some of its tensors and not for others: nothing of it stays.
+TEST_P(Requests, CountWhatIsPlannedAfterAPrepareThatFoundNoMemory) {
+  const int64_t limit = device_->memory().limit();
+  prepare(2);
+  int failures = 0;
+  for (int64_t more = 0;; more += 64) {
+    ASSERT_LT(more, 1 << 20);
+    device_->memory().set_limit(device_->memory().total().current + more);
+    const Result<void> prepared = request_->prepare({{{64, 4}, {2}}});
+    device_->memory().set_limit(limit);
+    if (prepared) {
+      break;
+    }
+    ++failures;
+    prepare(2);
+    EXPECT_EQ(must(request_->planned()), request_->counted()) << more;
+    fill(2);
+    must(request_->run());
+    EXPECT_THAT(read(0), ElementsAre(0, 0, 0, 0, 2, 2, 2, 2));
+  }
+  EXPECT_GT(failures, 2);
+  EXPECT_EQ(must(request_->planned()), request_->counted());
+}
+
 TEST_P(Requests, AreBusyWhileALeaseIsHeld) {
   prepare(2);
   fill(2);

@@ -321,6 +321,8 @@ class Request : public RefCounted {
   Result<void> make_current(PreparedShape& shape, const Session::Measured* measured);
   Result<void> grow(const PreparedShape& shape);
   Result<void> grow_ports(const PreparedShape& shape);
+  // After a growth that failed: what is larger than planned, or was given up for it, begins anew.
+  void forget_growth();
   Result<void> bind(PreparedShape& shape);
   Result<void> run_prepare_steps(PreparedShape& shape, const Session::Measured& measured);
   void evict();
