@@ -5,8 +5,8 @@
     lint.py BUILD [--jobs N] [--only REGEX] [FILE...]
 
 BUILD holds compile_commands.json. A file that was clean is not looked at again until it, a header of ours that it includes
-(however indirectly), its compile command, .clang-tidy or the version of clang-tidy changes: BUILD/lint holds an empty file
-for each clean state.
+(however indirectly), its compile command, a .clang-tidy above it or the version of clang-tidy changes: BUILD/lint holds an
+empty file for each clean state.
 """
 import argparse
 import concurrent.futures
@@ -24,6 +24,8 @@ TIDY = "clang-tidy-19"
 INCLUDE = re.compile(rb'^\s*#\s*include\s*(?:"([^"]+)"|<(weir/[^>]+)>)', re.MULTILINE)
 # Where a source has no compile command in this build (the fuzzers' programs are clang's).
 PLAIN = {".cc": ["-std=c++23"], ".cpp": ["-std=c++17"], ".c": ["-std=c11"]}
+# What a build would define for such a source: one of several.
+DEFINED = {"tests/fuzz/fuzzer.cc": ['-DWEIR_FUZZ_ENTRY="onnx_entry.h"', '-DWEIR_FUZZ_MUTATOR="onnx_mutator.h"']}
 
 
 @functools.cache
@@ -56,6 +58,9 @@ def reached(path: pathlib.Path) -> list[pathlib.Path]:
 def key_of(path: pathlib.Path, command: str, common: bytes) -> str:
     digest = hashlib.sha256(common)
     digest.update(command.encode())
+    for folder in path.relative_to(ROOT).parents:
+        if (ROOT / folder / ".clang-tidy").is_file():
+            digest.update(content(ROOT / folder / ".clang-tidy"))
     for each in reached(path):
         digest.update(str(each).encode() + b"\0" + content(each))
     return digest.hexdigest()
@@ -76,7 +81,7 @@ def main() -> int:
     names = arguments.files or subprocess.run(["git", "ls-files", "*.cc", "*.cpp", "*.c"], cwd=ROOT, check=True,
                                               capture_output=True, text=True).stdout.split()
     version = subprocess.run([TIDY, "--version"], check=True, capture_output=True).stdout
-    common = version + (ROOT / ".clang-tidy").read_bytes()
+    common = version + json.dumps([PLAIN, DEFINED]).encode()
     work = []
     for name in names:
         path = (ROOT / name).resolve()
@@ -95,7 +100,8 @@ def main() -> int:
         if str(path) in commands:
             command += ["-p", str(build)]
         else:
-            command += ["--", *PLAIN[path.suffix], f"-I{ROOT}/src", f"-I{ROOT}/include", f"-I{ROOT}"]
+            defined = DEFINED.get(str(path.relative_to(ROOT)), ())
+            command += ["--", *PLAIN[path.suffix], *defined, f"-I{ROOT}/src", f"-I{ROOT}/include", f"-I{ROOT}"]
         result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         if result.returncode == 0:
             (clean / key).touch()
