@@ -351,6 +351,12 @@ Result<void> convert_clip(NodeLowering& node) {
       }
     }
   }
+  constexpr std::array<std::string_view, 2> kBounds = {"lower bound", "upper bound"};
+  for (size_t i = 0; i < 2; ++i) {
+    if (bounds[i] && std::isnan(*bounds[i])) {
+      return node.wrong("The {} is ({}), and takes a number.", kBounds[i], *bounds[i]);
+    }
+  }
   WEIR_ASSIGN(const ValueId x, node.value(0));
   Operands operands{TileProgram({type}), {x}, {0}};
   if (is_floating_point(type) && bounds[0] && bounds[1]) {
@@ -362,8 +368,8 @@ Result<void> convert_clip(NodeLowering& node) {
   for (size_t i = 1; i < 3; ++i) {
     if (node.has(i)) {
       if (node.type(i).rank() != 0 && node.type(i).element_count() != Dim(1)) {
-        return node.wrong("Input ({}), the {}, has type ({}), and takes a scalar.", i,
-                          i == 1 ? "lower bound" : "upper bound", node.type(i).to_string());
+        return node.wrong("Input ({}), the {}, has type ({}), and takes a scalar.", i, kBounds[i - 1],
+                          node.type(i).to_string());
       }
       indices.push_back(i);
       ops.push_back(i == 1 ? ScalarOp::kMax : ScalarOp::kMin);

@@ -156,6 +156,7 @@ TEST(ConverterErrorsTest, OfElementwiseOperators) {
        "Input (1), the lower bound, has type (float32[2]), and takes a scalar."},
       {"13 Clip(int32[4], , int32{1,2})",
        "Input (2), the upper bound, has type (int32[2]), and takes a scalar."},
+      {"13 Clip(float[2], float(0), float(nan))", "The upper bound is (nan), and takes a number."},
       {"13 Cast(float[2], to=-1)", "Attribute 'to' is (-1), and takes (0) to (2147483647)."},
       {"13 PRelu(float[2,1], float[2,5])",
        "Input (1) has type (float32[2, 5]), which does not broadcast to (2, 1)."},

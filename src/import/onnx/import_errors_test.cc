@@ -18,7 +18,6 @@ using testing::model_of;
 using testing::ModelBuilder;
 
 constexpr int32_t kFloat = onnx::TensorProto::FLOAT;
-constexpr int32_t kInt64 = onnx::TensorProto::INT64;
 
 ModelBuilder relu() {
   ModelBuilder model(13);

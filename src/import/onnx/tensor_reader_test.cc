@@ -15,7 +15,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using weir::testing::error_of;
 using weir::testing::ModelBuilder;
 
 template <typename T>

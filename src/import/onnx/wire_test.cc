@@ -138,7 +138,8 @@ TEST(WireTest, DeepNestingIsAnError) {
         length.push_back(static_cast<char>(size | 0x80));
       }
       length.push_back(static_cast<char>(size));
-      graph = std::string(1, tag) + length + graph;
+      graph.insert(0, length);
+      graph.insert(0, 1, tag);
     };
     wrap('\x32');  // attribute.g
     wrap('\x2a');  // node.attribute
