@@ -71,13 +71,16 @@ Result<Graph> import_batch_of_one(const std::string& path, const ImportOptions& 
     }
     std::vector<std::optional<Range>> shape(input.type.shape.size());
     shape[0] = Range{1, 1};
+    const auto is_of_input = [&](const auto& entry) {
+      return entry.first == input.name || entry.first.empty();
+    };
     for (const auto& [name, wanted] : given.shapes) {
-      if (name == input.name) {
+      if (name == input.name || name.empty()) {
         shape = wanted;
         shape[0] = Range{1, 1};
       }
     }
-    std::erase_if(options.shapes, [&](const auto& entry) { return entry.first == input.name; });
+    std::erase_if(options.shapes, is_of_input);
     options.shapes.emplace_back(input.name, std::move(shape));
   }
   return import_onnx(path, options);

@@ -135,6 +135,9 @@ class Check:
         self.expect("\n                 50 × Det (ai.onnx 17)" in text and max(map(len, text.splitlines())) < 160, text)
         self.line(self.check("unsupported.onnx", code=1), "file", "fail", "(1) nodes")
 
+        self.line(self.check("net.weir", "--prefer", "memory", code=1), "file", "fail", "--prefer is for compiling", "leave")
+        self.line(self.check("net.weir", "--state", "x=y", code=1), "file", "fail", "states cannot be chosen any more", "leave")
+
     def cached(self):
         before = self.check("net.onnx")
         self.line(before, "cache", "warn", "not cached", "run it once")

@@ -213,6 +213,9 @@ class Test:
         self.fails("plan", "nameless.onnx", says="give --dim dim1=N")
         plan = self.json("plan", "nameless.onnx", "--dim", "dim1=5")
         self.expect(plan["inputs"] == ["x float32[1, 3, 5]"], f"{plan['inputs']}")
+        for file in ("nameless.onnx", "nameless.weir"):  # the only input needs no name
+            self.text("compile", "nameless.onnx", "-o", "nameless.weir")
+            self.expect(self.json("plan", file, "--shape", "2x3x7")["inputs"] == ["x float32[2, 3, 7]"], file)
         self.expect(0 < plan["planned"]["io"] and plan["peak_bytes"] <= plan["sum_bytes"], f"{plan}")
 
     def run(self):

@@ -47,8 +47,8 @@ struct ImportOptions {
   // Dimensions by the names that the model gives them, or those that it does not name by the "dim0", "dim1",
   // … that the graph shows for them; a range of one number makes it static.
   std::vector<std::pair<std::string, Range>> dims;
-  // Shapes of inputs, one entry an axis; nothing keeps what the model says. A name that the model gives to an
-  // axis takes the range wherever it stands.
+  // Shapes of inputs (an empty name: the only input), one entry an axis; nothing keeps what the model says. A
+  // name that the model gives to an axis takes the range wherever it stands.
   std::vector<std::pair<std::string, std::vector<std::optional<Range>>>> shapes;
   // Integer inputs of static shape whose elements may be sizes: they become symbols.
   std::vector<std::string> shape_inputs;

@@ -115,6 +115,14 @@ TEST(ImportTest, OverridesOfDimensionsAndShapes) {
               HasSubstr("is given (4..4) and (5..5)"));
 }
 
+TEST(ImportTest, AShapeWithoutANameIsThatOfTheOnlyInput) {
+  ImportOptions options;
+  options.shapes = {{"", {Range{4, 4}, std::nullopt}}};
+  EXPECT_EQ(type_of_output(relu_model({"n", "3"}).import(options)), "float32[4, 3]");
+  EXPECT_THAT(error_of(two_inputs({"n"}, {"n"}).import(options)),
+              HasSubstr("A shape without a name is for models of one input, and this has (2): x, z."));
+}
+
 // The name that is shown for one is the name to give, whatever is given for others.
 TEST(ImportTest, DimensionsWithoutANameTakeTheOneThatIsShown) {
   ModelBuilder model = two_inputs({"?", "n", "?"}, {"1", "n", "dim2"});

@@ -42,6 +42,7 @@ class Inputs {
         inputs.push_back(&input);
       }
     }
+    WEIR_TRY(name_shapes(inputs));
     WEIR_TRY(bind_shapes(inputs));
     for (const onnx::ValueInfoProto* input : inputs) {
       for (const auto& dim : input->type().tensor_type().shape().dim()) {
@@ -70,12 +71,33 @@ class Inputs {
   }
 
   const ShapeOverride* shape_override(const std::string& name) const {
-    for (const auto& [input, shape] : options_.shapes) {
+    for (const auto& [input, shape] : shapes_) {
       if (input == name) {
         return &shape;
       }
     }
     return nullptr;
+  }
+
+  // A shape without a name is that of the only input.
+  Result<void> name_shapes(std::span<const onnx::ValueInfoProto* const> inputs) {
+    shapes_ = options_.shapes;
+    for (auto& [name, shape] : shapes_) {
+      if (!name.empty()) {
+        continue;
+      }
+      if (inputs.size() != 1) {
+        std::vector<std::string_view> names;
+        for (const onnx::ValueInfoProto* input : inputs) {
+          names.push_back(input->name());
+        }
+        return fail(StatusCode::kInvalidArgument,
+                    "A shape without a name is for models of one input, and this has ({}): {}.",
+                    inputs.size(), fmt::join(names, ", "));
+      }
+      name = inputs[0]->name();
+    }
+    return {};
   }
 
   // A shape that is given for an input gives its named dimensions everywhere.
@@ -249,7 +271,7 @@ class Inputs {
                     name, fmt::join(names_, ", "));
       }
     }
-    for (const auto& [name, shape] : options_.shapes) {
+    for (const auto& [name, shape] : shapes_) {
       if (!is_input(name)) {
         return fail(StatusCode::kNotFound, "A shape is given for '{}', and the model has inputs ({}).", name,
                     fmt::join(input_names, ", "));
@@ -267,6 +289,7 @@ class Inputs {
   const onnx::GraphProto& proto_;
   const ImportOptions& options_;
   Lowering& lowering_;
+  std::vector<std::pair<std::string, ShapeOverride>> shapes_;  // those of the options, all with a name
   std::map<std::string, Range> bound_;
   std::map<std::string, Dim> named_;
   std::set<std::string> names_;        // that may be given

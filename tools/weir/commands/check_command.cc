@@ -64,6 +64,10 @@ class Checker {
 
   bool check_program() {
     is_program_ = true;
+    if (const Result<void> fits = check_program_options(options_.model, options_.shapes); !fits) {
+      list_.fail("file", one_line(fits.error()), "leave the option out, or check the model");
+      return false;
+    }
     Result<LoadedProgram> loaded = read_program(options_.model);
     if (!loaded) {
       list_.fail("file", one_line(loaded.error()),

@@ -132,6 +132,24 @@ Result<Ref<Session>> make_session(LoadedProgram program, Ref<Device> device, con
   return Session::create(std::move(program), std::move(device), session);
 }
 
+Result<void> check_program_options(const std::string& path, const ShapeOptions& options) {
+  if (options.prefer_memory) {
+    return fail(StatusCode::kInvalidArgument,
+                "Program '{}' is compiled already, and --prefer is for compiling; compile the model again "
+                "with --prefer "
+                "memory.",
+                path);
+  }
+  if (!options.states.empty()) {
+    return fail(
+        StatusCode::kInvalidArgument,
+        "Program '{}' is compiled already, and its states cannot be chosen any more; compile the model again "
+        "with --state {}={}.",
+        path, options.states.front().input, options.states.front().output);
+  }
+  return {};
+}
+
 Result<Engine> open_engine(const EngineOptions& options, Ref<Device> device) {
   const int64_t begin = steady_now_ns();
   Engine engine;
@@ -143,6 +161,7 @@ Result<Engine> open_engine(const EngineOptions& options, Ref<Device> device) {
   WEIR_ASSIGN(engine.is_program, is_program_file(options.model));
   EngineOptions choice = options;
   if (engine.is_program) {
+    WEIR_TRY(check_program_options(options.model, options.shapes));
     choice.shapes.shapes.clear();  // for requests, not for the compiler
     choice.shapes.dims.clear();
   }

@@ -48,6 +48,8 @@ Result<Ref<Device>> open_device(const RunnerOptions& runner);
 // With the instruction set, constants and checks that the options ask for.
 Result<Ref<Session>> make_session(LoadedProgram program, Ref<Device> device, const RunnerOptions& runner,
                                   Tracer* trace = nullptr);
+// What is the compiler's to choose is an error for a program.
+Result<void> check_program_options(const std::string& path, const ShapeOptions& options);
 // --shape and --dim are for the compiler where the file is a model; where it is a program they are left to
 // request_shape().
 Result<Engine> open_engine(const EngineOptions& options, Ref<Device> device = {});
