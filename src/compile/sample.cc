@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kMostTried = 1024;
 // Operations on dimensions, in all.
 constexpr int64_t kMostWork = int64_t{1} << 25;
+constexpr int64_t kUnknown = INT64_MIN;  // a dimension that was not evaluated; none has this value
 
 bool holds(const ProgramConstraint& constraint, std::span<const int64_t> dims) {
   const int64_t a = dims[static_cast<size_t>(constraint.a)];
@@ -35,8 +36,11 @@ std::vector<bool> meet_constraints(const Program& program, std::span<int64_t> sy
   int64_t work = 0;
   const auto broken = [&]() -> int64_t {
     work += static_cast<int64_t>(dims.size());
+    std::ranges::fill(dims, kUnknown);
     if (!evaluate(program.dims, symbols, dims)) {
-      return INT64_MAX;
+      // An inexact quotient, a zero divisor: the further it got, the better.
+      const auto left = std::ranges::find(dims, kUnknown);
+      return static_cast<int64_t>(program.constraints.size()) + (dims.end() - left);
     }
     return std::ranges::count_if(
         program.constraints, [&](const ProgramConstraint& constraint) { return !holds(constraint, dims); });

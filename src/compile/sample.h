@@ -11,8 +11,9 @@
 
 namespace weir {
 
-// Changes symbols until the constraints hold, as far as that is found: each symbol in turn to the least
-// number that leaves the fewest of them broken. Says of each symbol whether it was changed.
+// Changes symbols until the constraints hold and every dimension can be evaluated, as far as that is found:
+// each symbol in turn to the least number that leaves the fewest of both broken. Says of each symbol whether
+// it was changed.
 std::vector<bool> meet_constraints(const Program& program, std::span<int64_t> symbols);
 
 }  // namespace weir

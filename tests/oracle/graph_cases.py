@@ -53,6 +53,10 @@ def dimensions():
                     {"k": floats(2, 4), "l": floats(7, 1)}, open_rows)
     yield from case("reflect_open", [node("Pad", "x,p", mode="reflect")], {"x": x}, {"p": np.array([3, 0, 3, 0])},
                     open_rows)
+    # Quotients that have to be exact, of two sizes.
+    image = [node("Pad", "x,p", "z"), node("SpaceToDepth", "z", blocksize=2)]
+    yield from case("halves_open", image, {"x": floats(1, 2, 5, 7)}, {"p": np.array([0, 0, 0, 0, 0, 0, 1, 1])},
+                    {"x": [1, 2, "h", "w"]})
     # Strides that may be below 0 as far as ranges tell, between convolutions.
     yield from case("narrow_open", [node("Conv", "x,w", "c", kernel_shape=[3, 3]), node("Conv", "c,v", kernel_shape=[1, 2])],
                     {"x": floats(1, 2, 7, 9)}, {"w": floats(1, 2, 3, 3), "v": floats(17, 1, 1, 2)},
