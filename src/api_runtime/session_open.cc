@@ -9,23 +9,6 @@
 namespace weir::api {
 namespace {
 
-Result<Isa> read_isa(const char* name) {
-  if (name == nullptr || *name == '\0') {
-    return detect_isa();
-  }
-  for (const Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {
-    if (to_string(isa) == name) {
-      if (isa > detect_isa()) {
-        return fail(StatusCode::kInvalidArgument,
-                    "This processor has no instruction set '{}' (its best: {}).", name,
-                    to_string(detect_isa()));
-      }
-      return isa;
-    }
-  }
-  return fail(StatusCode::kInvalidArgument, "Instruction set '{}' is not one of (sse4, avx2, avx512).", name);
-}
-
 Result<SessionChoice> read_choice(const weir_session_options& options) {
   SessionChoice choice;
   choice.cache_folder = text(options.cache_folder);
@@ -173,7 +156,7 @@ Result<Ref<weir_session>> open(const weir_runtime& runtime, Ref<Device> device, 
         "A session is asked for ({}) participants, and device '{}' takes (1 to {}), or 0 for its own.",
         options.participants, device->info().name, most);
   }
-  WEIR_ASSIGN(const Isa isa, read_isa(options.isa));
+  WEIR_ASSIGN(const Isa isa, isa_named(text(options.isa)));
   WEIR_ASSIGN(SessionChoice choice, read_choice(options));
   choice.operators = runtime.operators();
   WEIR_ASSIGN(OpenedProgram opened, open_program(path, choice));

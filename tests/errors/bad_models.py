@@ -201,6 +201,7 @@ def make(folder: pathlib.Path) -> None:
     claim = b"IHDR" + struct.pack(">II", 30000, 2000) + photo[24:29]
     (folder / "claim.png").write_bytes(photo[:12] + claim + struct.pack(">I", zlib.crc32(claim)) + photo[33:])
     np.save(folder / "x.npy", np.ones((1, 3), np.float32))
+    np.save(folder / "nan.npy", np.array([[1, 2, np.nan]], np.float32))
     np.save(folder / "double.npy", np.ones((1, 3), np.float64))
     np.save(folder / "flat.npy", np.ones(3, np.float32))
     np.save(folder / "wide.npy", np.ones((1, 4), np.float32))

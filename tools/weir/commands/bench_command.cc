@@ -170,7 +170,7 @@ Result<void> bench(const BenchOptions& options, const Ref<Tracer>& trace) {
   json["reference_steps"] = reference_steps;
   std::optional<RunProfile> profile;
   if (options.profile) {
-    WEIR_ASSIGN(const Isa isa, parse_isa(options.runner.isa));
+    WEIR_ASSIGN(const Isa isa, isa_named(options.runner.isa));
     WEIR_ASSIGN(profile, measure_profile(*engine.session, isa, shapes));
     add_profile(*profile, json);
   }

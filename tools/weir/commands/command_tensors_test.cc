@@ -63,17 +63,42 @@ TEST(TensorFromImage, ResizesAndConvertsChannels) {
 }
 
 TEST(TensorFromImage, RefusesInSentences) {
-  EXPECT_THAT(message_of(tensor_from_image(kTwoPixels, {ElementType::kFloat32, {8, 3, 4, 4}}, {})),
-              HasSubstr("does not fit the input float32[8,3,4,4]: a batch of 1"));
-  EXPECT_THAT(message_of(tensor_from_image(kTwoPixels, {ElementType::kFloat32, {1, 128}}, {})),
-              HasSubstr("does not fit the input float32[1,128]"));
-  EXPECT_THAT(message_of(tensor_from_image(kTwoPixels, {ElementType::kInt64, {1, 3, -1, -1}}, {})),
-              HasSubstr("does not become the input int64[1,3,?,?]"));
-  EXPECT_THAT(message_of(tensor_from_image(kTwoPixels, {ElementType::kUint8, {1, 3, 4, 4}}, {{1}, {1}})),
-              HasSubstr("takes pixels as they are"));
-  EXPECT_THAT(
-      message_of(tensor_from_image(kTwoPixels, {ElementType::kFloat32, {1, 1, 4, 4}}, {{1, 2, 3}, {1}})),
-      HasSubstr("has (1) channels, and --mean or --scale has (3) values"));
+  struct Case {
+    InputType input;
+    PixelOptions options;
+    std::string message;
+  };
+  const std::vector<Case> cases = {
+      {{ElementType::kFloat32, {8, 3, 4, 4}},
+       {},
+       "An image does not fit the input float32[8,3,4,4]: a batch of 1 with 1, 3 or 4 channels, before or "
+       "after "
+       "height and width, is needed."},
+      {{ElementType::kFloat32, {1, 128}},
+       {},
+       "An image does not fit the input float32[1,128]: a batch of 1 with 1, 3 or 4 channels, before or "
+       "after "
+       "height and width, is needed."},
+      {{ElementType::kInt64, {1, 3, -1, -1}},
+       {},
+       "An image does not become the input int64[1,3,?,?]: float32 and uint8 are made; give an .npy file."},
+      {{ElementType::kUint8, {1, 3, 4, 4}},
+       {{1}, {1}},
+       "The input uint8[1,3,4,4] takes pixels as they are, and --mean or --scale would change them."},
+      {{ElementType::kFloat32, {1, 1, 4, 4}},
+       {{1, 2, 3}, {1}},
+       "The input float32[1,1,4,4] has (1) channels, and --mean or --scale has (3) values; 1 or as many are "
+       "taken."},
+      {{ElementType::kFloat32, {1, 3, 32769, 1}},
+       {},
+       "The input float32[1,3,32769,1] is larger than an image may be (32768 a side)."},
+      {{ElementType::kFloat32, {1, 1, 40000, 3}},
+       {},
+       "The input float32[1,1,40000,3] is larger than an image may be (32768 a side)."},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(message_of(tensor_from_image(kTwoPixels, c.input, c.options)), c.message);
+  }
 }
 
 TEST(ReadInput, ChecksTypeAndShapeOfArrays) {
@@ -105,7 +130,8 @@ TEST(RandomArray, IsTheSameForASeedAndInRange) {
   const Summary ids = summarize(random_array(ElementType::kInt64, {1000}, 7).value());
   EXPECT_EQ(ids.min, 0);
   EXPECT_EQ(ids.max, 1);
-  EXPECT_THAT(message_of(random_array(ElementType::kInt4, {2}, 1)), HasSubstr("type (int4) are not made"));
+  EXPECT_EQ(message_of(random_array(ElementType::kInt4, {2}, 1)),
+            "Random numbers of type (int4) are not made; give an .npy file.");
 }
 
 TEST(Summary, OfEachKindOfValue) {
@@ -142,8 +168,24 @@ TEST(Classify, TakesProbabilitiesAndLogits) {
   EXPECT_NEAR((*logits)[0][0].score, 1 / (1 + std::exp(-1.0)), 1e-12);
   EXPECT_EQ((*logits)[1][0].label, "cat");
   EXPECT_NEAR((*logits)[1][0].score, 1 / (1 + std::exp(-1.0)), 1e-12);
-  EXPECT_THAT(message_of(classify(array_of<float>(ElementType::kFloat32, {1}, {NAN}), labels, 1)),
-              HasSubstr("no finite numbers"));
+}
+
+TEST(Classify, RefusesWhatHasNoOrder) {
+  const auto refused = [](const Array& output) { return message_of(classify(output, {}, 1)); };
+  EXPECT_EQ(refused(make_array(ElementType::kFloat32, std::vector<int64_t>{1, 3, 4}).value()),
+            "The output has the shape (1x3x4), and classes are a row of scores for each of a batch, as in "
+            "(8x1000) or "
+            "(8x1000x1x1); use --task raw.");
+  EXPECT_EQ(refused(make_array(ElementType::kFloat32, std::vector<int64_t>{1, 0}).value()),
+            "The output has the shape (1x0), and classes are a row of scores for each of a batch, as in "
+            "(8x1000) or "
+            "(8x1000x1x1); use --task raw.");
+  EXPECT_EQ(refused(array_of<float>(ElementType::kFloat32, {1, 2}, {0, NAN})),
+            "Score (1) of the output is (nan), and classes are ordered by finite numbers; use --task raw.");
+  EXPECT_EQ(refused(array_of<float>(ElementType::kFloat32, {1, 2}, {-INFINITY, 0})),
+            "Score (0) of the output is (-inf), and classes are ordered by finite numbers; use --task raw.");
+  EXPECT_EQ(refused(make_array(ElementType::kInt4, std::vector<int64_t>{1, 4}).value()),
+            "The output has scores of type (int4), which are not read; use --task raw.");
 }
 
 TEST(Classify, FindsRowsInAShape) {

@@ -10,24 +10,6 @@
 #include "tools/weir/commands/tensor_input.h"
 
 namespace weir::cli {
-Result<Isa> parse_isa(const std::string& name) {
-  if (name.empty()) {
-    return detect_isa();
-  }
-  for (int i = 0; i <= static_cast<int>(Isa::kAvx512); ++i) {
-    const auto isa = static_cast<Isa>(i);
-    if (to_string(isa) == name) {
-      if (isa > detect_isa()) {
-        return fail(StatusCode::kInvalidArgument,
-                    "This processor has no instruction set '{}' (its best: {}).", name,
-                    to_string(detect_isa()));
-      }
-      return isa;
-    }
-  }
-  return fail(StatusCode::kInvalidArgument, "Instruction set '{}' is not one of (sse4, avx2, avx512).", name);
-}
-
 namespace {
 
 // A status of the C interface as an error.
@@ -93,7 +75,7 @@ Result<ModelOptions> model_options(const EngineOptions& options) {
 Result<Ref<Device>> open_device(const RunnerOptions& runner) {
   CpuDeviceOptions options;
   options.threads = runner.threads;
-  WEIR_ASSIGN(const Isa isa, parse_isa(runner.isa));
+  WEIR_ASSIGN(const Isa isa, isa_named(runner.isa));
   options.isa = to_string(isa);
   options.memory_limit = runner.memory_limit;
   for (const std::string& toggle : runner.toggles) {
@@ -115,7 +97,7 @@ Result<Ref<Device>> open_device(const RunnerOptions& runner) {
 Result<Ref<Session>> make_session(LoadedProgram program, Ref<Device> device, const RunnerOptions& runner,
                                   Tracer* trace) {
   SessionOptions session;
-  WEIR_ASSIGN(session.isa, parse_isa(runner.isa));
+  WEIR_ASSIGN(session.isa, isa_named(runner.isa));
   session.trace = trace;
   WEIR_ASSIGN(session.operators, load_operators(runner.operators));
   session.reference_only = runner.reference;

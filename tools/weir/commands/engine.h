@@ -36,8 +36,6 @@ struct EngineOptions {
   Ref<Tracer> trace;  // null: nothing is traced
 };
 
-// The best that the processor has for an empty name.
-Result<Isa> parse_isa(const std::string& name);
 // The operators that these shared libraries register; null for no library.
 Result<std::shared_ptr<const CustomOperators>> load_operators(const std::vector<std::string>& paths);
 Result<ModelOptions> model_options(const EngineOptions& options);

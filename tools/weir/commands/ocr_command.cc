@@ -7,6 +7,7 @@
 #include "tools/weir/commands/engine.h"
 #include "tools/weir/commands/ocr.h"
 #include "tools/weir/commands/output.h"
+#include "tools/weir/io/file.h"
 #include "tools/weir/io/image.h"
 #include "tools/weir/ocr/draw.h"
 #include "tools/weir/ocr/text_lines.h"
@@ -74,12 +75,7 @@ class Reader {
     WEIR_ASSIGN(detect_request_, detector_.session->create_request({.trace = trace_}));
     WEIR_ASSIGN(recognise_request_, recogniser_.session->create_request({.trace = trace_}));
     if (!options_.output.empty()) {
-      std::error_code error;
-      std::filesystem::create_directories(options_.output, error);
-      if (error) {
-        return fail(StatusCode::kPermissionDenied, "Folder '{}' cannot be made: {}.", options_.output,
-                    error.message());
-      }
+      WEIR_TRY(make_folder(options_.output));
     }
     Progress progress("Reading", static_cast<int64_t>(options_.images.size()));
     for (const std::string& path : options_.images) {

@@ -9,6 +9,7 @@
 #include "tools/weir/commands/run.h"
 #include "tools/weir/commands/run_report.h"
 #include "tools/weir/commands/tensor_input.h"
+#include "tools/weir/io/file.h"
 
 namespace weir::cli {
 namespace {
@@ -60,7 +61,7 @@ class Runner {
     add_program_notices();
     WEIR_TRY(check_strict());
     if (!options_.output.empty()) {
-      WEIR_TRY(make_folder());
+      WEIR_TRY(make_folder(options_.output));
     }
     WEIR_TRY(run_all());
     const TraceSpan reporting(trace_.get(), "report");
@@ -227,16 +228,6 @@ class Runner {
                               std::span(spec.shape).first(static_cast<size_t>(spec.rank))));
     if (!note.empty()) {
       notices_.push_back({"info", "labels", note});
-    }
-    return {};
-  }
-
-  Result<void> make_folder() const {
-    std::error_code error;
-    std::filesystem::create_directories(options_.output, error);
-    if (error) {
-      return fail(StatusCode::kPermissionDenied, "Folder '{}' cannot be made: {}.", options_.output,
-                  error.message());
     }
     return {};
   }

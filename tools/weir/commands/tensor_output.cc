@@ -121,8 +121,17 @@ Result<std::vector<std::vector<Class>>> classify(const Array& output, std::span<
                                                  int64_t count) {
   WEIR_ASSIGN(const ClassRows shape, class_rows(output.shape));
   const std::vector<double> all = to_doubles(output);
-  if (all.empty() || !std::ranges::all_of(all, [](double v) { return std::isfinite(v); })) {
-    return fail(StatusCode::kDataLoss, "The output has scores that are no finite numbers.");
+  if (all.empty()) {
+    return fail(StatusCode::kUnimplemented,
+                "The output has scores of type ({}), which are not read; use --task raw.",
+                to_string(output.type));
+  }
+  const auto odd = std::ranges::find_if_not(all, [](double v) { return std::isfinite(v); });
+  if (odd != all.end()) {
+    return fail(
+        StatusCode::kDataLoss,
+        "Score ({}) of the output is ({}), and classes are ordered by finite numbers; use --task raw.",
+        odd - all.begin(), *odd);
   }
   std::vector<std::vector<Class>> rows;
   for (int64_t row = 0; row < shape.rows; ++row) {

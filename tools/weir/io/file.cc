@@ -116,7 +116,7 @@ Result<void> make_folder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) {
-    return fail(code_of(error.value()), "Folder '{}' cannot be made ({}).", path, error.message());
+    return fail(code_of(error.value()), "Folder '{}' cannot be made: {}.", path, error.message());
   }
   return {};
 }

@@ -25,6 +25,7 @@ struct Decoder {
   char message[JMSG_LENGTH_MAX];
   bool created;
   bool truncated;
+  bool no_memory;
   const unsigned char* source;
   size_t source_bytes;
   uint8_t* pixels;
@@ -36,6 +37,7 @@ Decoder* decoder_of(j_common_ptr jpeg) {
 
 [[noreturn]] void on_error(j_common_ptr jpeg) {
   Decoder* decoder = decoder_of(jpeg);
+  decoder->no_memory = jpeg->err->msg_code == JERR_OUT_OF_MEMORY;
   jpeg->err->format_message(jpeg, decoder->message);
   std::longjmp(decoder->failed, 1);
 }
@@ -83,6 +85,15 @@ void read_rows(Decoder* decoder) {
   jpeg_finish_decompress(jpeg);
 }
 
+// What ended a body of guarded().
+std::unexpected<Status> failure(const Decoder& decoder, std::string_view damaged) {
+  if (decoder.no_memory) {
+    return fail(StatusCode::kResourceExhausted, "There is no memory to decode a JPEG image of ({}) bytes.",
+                decoder.source_bytes);
+  }
+  return fail(StatusCode::kDataLoss, "The JPEG image has {} ({}).", damaged, decoder.message);
+}
+
 }  // namespace
 
 Result<Image> decode_jpeg(std::span<const std::byte> bytes) {
@@ -98,7 +109,7 @@ Result<Image> decode_jpeg(std::span<const std::byte> bytes) {
   };
   const std::unique_ptr<Decoder, decltype(release)> guard(&decoder, release);
   if (!guarded(&decoder, read_header)) {
-    return fail(StatusCode::kDataLoss, "The JPEG image has a damaged header ({}).", decoder.message);
+    return failure(decoder, "a damaged header");
   }
   const int components = decoder.jpeg.num_components;
   if (components != 1 && components != 3) {
@@ -123,10 +134,11 @@ Result<Image> decode_jpeg(std::span<const std::byte> bytes) {
                                       static_cast<int>(decoder.jpeg.image_height), components));
   decoder.pixels = image.pixels.data();
   if (!guarded(&decoder, read_rows)) {
-    return fail(StatusCode::kDataLoss, "The JPEG image has damaged data ({}).", decoder.message);
+    return failure(decoder, "damaged data");
   }
   if (decoder.truncated) {
-    return fail(StatusCode::kDataLoss, "The JPEG image is cut off: the file ends before its last row.");
+    return fail(StatusCode::kDataLoss,
+                "The JPEG image is cut off: its file of ({}) bytes ends before its last row.", bytes.size());
   }
   return upright(std::move(image), orientation);
 }

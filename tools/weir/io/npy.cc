@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/weir/io/npy.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -75,7 +77,10 @@ class HeaderParser {
     if (position_ != text_.size()) return unexpected("the end");
     if (!has_type || !has_order || !has_shape) {
       return fail(StatusCode::kInvalidArgument,
-                  "The .npy header lacks one of its keys 'descr', 'fortran_order' and 'shape'.");
+                  "The .npy header lacks the key '{}', and it has 'descr', 'fortran_order' and 'shape'.",
+                  !has_type    ? "descr"
+                  : !has_order ? "fortran_order"
+                               : "shape");
     }
     return header;
   }
@@ -180,8 +185,11 @@ Result<int64_t> array_bytes(ElementType type, std::span<const int64_t> shape) {
 }  // namespace
 
 Result<Array> make_array(ElementType type, std::span<const int64_t> shape) {
-  for (int64_t extent : shape) {
-    if (extent < 0) return fail(StatusCode::kInvalidArgument, "The extent ({}) is less than 0.", extent);
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] < 0) {
+      return fail(StatusCode::kInvalidArgument,
+                  "Axis ({}) of an array has the extent ({}), and (0) is the least.", axis, shape[axis]);
+    }
   }
   WEIR_ASSIGN(const int64_t bytes, array_bytes(type, shape));
   return Array{type, {shape.begin(), shape.end()}, std::vector<std::byte>(static_cast<size_t>(bytes))};
@@ -198,7 +206,11 @@ Result<Array> parse_npy(std::span<const std::byte> bytes) {
     return fail(StatusCode::kUnimplemented, "The .npy file has version ({}), and 1 and 2 are read.", version);
   }
   const size_t start = version == 1 ? 10 : 12;
-  if (bytes.size() < start) return fail(StatusCode::kDataLoss, "The .npy file ends within its header.");
+  if (bytes.size() < start) {
+    return fail(StatusCode::kDataLoss,
+                "The .npy file has ({}) bytes, and its header alone takes ({}) or more.", bytes.size(),
+                start);
+  }
   const size_t header_bytes =
       octet(8) | octet(9) << 8 | (version == 2 ? octet(10) << 16 | octet(11) << 24 : size_t{0});
   if (header_bytes > kMaxHeaderBytes || header_bytes > bytes.size() - start) {
@@ -243,8 +255,9 @@ Result<std::vector<std::byte>> format_npy(ElementType type, std::span<const int6
   }
   WEIR_ASSIGN(const int64_t size, array_bytes(type, shape));
   if (data.size() != static_cast<size_t>(size)) {
-    return fail(StatusCode::kInvalidArgument, "The array has ({}) bytes, and its shape needs ({}).",
-                data.size(), size);
+    return fail(StatusCode::kInvalidArgument,
+                "An array of type ({}) has ({}) bytes, and its shape ({}) needs ({}).", to_string(type),
+                data.size(), fmt::join(shape, ", "), size);
   }
   std::string extents;
   for (int64_t extent : shape) extents += fmt::format("{},{}", extent, shape.size() == 1 ? "" : " ");

@@ -84,27 +84,76 @@ TEST(Npy, EveryTypeAndShapeSurvives) {
 }
 
 TEST(Npy, RefusesInSentences) {
-  const auto with = [](const std::string& descr, const std::string& order, const std::string& shape) {
-    return message_of(
-        file("{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': " + shape + "}", "abcd"));
+  const auto array = [](const std::string& descr, const std::string& order, const std::string& shape) {
+    return file("{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': " + shape + "}", "abcd");
   };
-  EXPECT_THAT(with("'>f4'", "False", "(1,)"), HasSubstr("big-endian elements ('>f4')"));
-  EXPECT_THAT(with("'|O'", "False", "(1,)"), HasSubstr("element type ('|O')"));
-  EXPECT_THAT(with("'|u1'", "True", "(2, 2)"), HasSubstr("in Fortran order"));
-  EXPECT_THAT(with("'|u1'", "False", "(5,)"), HasSubstr("needs (5) bytes of elements, and the file has (4)"));
-  EXPECT_THAT(with("'|u1'", "False", "(-4,)"), HasSubstr("an extent of at least 0"));
-  EXPECT_THAT(with("'|u1'", "False", "(1,1,1,1,1,1,1,1,4)"), HasSubstr("more than (8) axes"));
-  EXPECT_THAT(with("'<f8'", "False", "(4294967296, 4294967296)"), HasSubstr("does not fit in 64 bits"));
-  EXPECT_THAT(with("'<f8'", "False", "(1000000, 1000000)"), HasSubstr("(4294967296) bytes is the most"));
-  EXPECT_THAT(with("'|u1'", "False", "(99999999999999999999,)"), HasSubstr("an extent of at least 0"));
-  EXPECT_THAT(message_of(file("{'descr': '|u1', 'descr': '|u1'}", "")), HasSubstr("'descr' twice"));
-  EXPECT_THAT(message_of(file("{'descr': '|u1'}", "")), HasSubstr("lacks one of its keys"));
-  EXPECT_THAT(message_of(file("", "abcd")), HasSubstr("something else than '{' at character (0)"));
-  EXPECT_THAT(message_of(file("{}", "", 3)), HasSubstr("version (3)"));
-  EXPECT_THAT(message_of({}), HasSubstr("no .npy file"));
+  const auto shaped = [&](const std::string& shape) { return array("'|u1'", "False", shape); };
   std::vector<std::byte> cut = file(std::string(100, ' '), "");
   cut.resize(50);
-  EXPECT_THAT(message_of(cut), HasSubstr("says that it has (100) bytes, and the file has (40) left"));
+  std::vector<std::byte> beheaded = file("{}", "", 2);
+  beheaded.resize(11);
+  struct Case {
+    std::vector<std::byte> bytes;
+    std::string message;
+  };
+  const std::vector<Case> cases = {
+      {{}, "The file is no .npy file: its first bytes are not '\\x93NUMPY'."},
+      {file("{}", "", 3), "The .npy file has version (3), and 1 and 2 are read."},
+      {beheaded, "The .npy file has (11) bytes, and its header alone takes (12) or more."},
+      {cut, "The .npy header says that it has (100) bytes, and the file has (40) left; (65536) is the most."},
+      {file("", "abcd"), "The .npy header has something else than '{' at character (0)."},
+      {file("{'descr': '|u1', 'descr': '|u1'}", ""),
+       "The .npy header has the key 'descr' twice or one that the format does not know."},
+      {file("{'descr': '|u1'}", ""),
+       "The .npy header lacks the key 'fortran_order', and it has 'descr', 'fortran_order' and 'shape'."},
+      {file("{'fortran_order': False, 'descr': '|u1'}", ""),
+       "The .npy header lacks the key 'shape', and it has 'descr', 'fortran_order' and 'shape'."},
+      {file("{'fortran_order': False, 'shape': ()}", ""),
+       "The .npy header lacks the key 'descr', and it has 'descr', 'fortran_order' and 'shape'."},
+      {array("'>f4'", "False", "(1,)"),
+       "The .npy array has big-endian elements ('>f4'), and only little-endian ones are read; save "
+       "array.astype('<f4')."},
+      {array("'|O'", "False", "(1,)"),
+       "The .npy array has element type ('|O'), and float16, float32, float64, integers of 8 to 64 bits and "
+       "bool "
+       "are read."},
+      {array("'|u1'", "True", "(2, 2)"),
+       "The .npy array is in Fortran order, and only C order is read; save numpy.ascontiguousarray(array)."},
+      {array("'|u1'", "Maybe", "(4,)"),
+       "The .npy header has something else than True or False at character (34)."},
+      {array("3", "False", "(4,)"), "The .npy header has something else than a string at character (10)."},
+      {shaped("(5,)"), "The .npy array needs (5) bytes of elements, and the file has (4)."},
+      {shaped("(-4,)"), "The .npy header has something else than an extent of at least 0 at character (51)."},
+      {shaped("(99999999999999999999,)"),
+       "The .npy header has something else than an extent of at least 0 at character (51)."},
+      {shaped("(1,1,1,1,1,1,1,1,4)"), "The .npy array has more than (8) axes."},
+      {array("'<f8'", "False", "(4294967296, 4294967296)"),
+       "The product of (4294967296) and (4294967296) does not fit in 64 bits."},
+      {array("'<f8'", "False", "(1000000, 1000000)"),
+       "The array has (1000000000000) elements of float64, and (4294967296) bytes is the most."},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(message_of(c.bytes), c.message);
+  }
+}
+
+TEST(Npy, RefusesWhatItCannotHold) {
+  const auto made = [](ElementType type, std::vector<int64_t> shape) {
+    const auto array = make_array(type, shape);
+    return array ? "no error" : array.error().message();
+  };
+  EXPECT_EQ(made(ElementType::kFloat32, {2, -3}),
+            "Axis (1) of an array has the extent (-3), and (0) is the least.");
+  EXPECT_EQ(made(ElementType::kFloat32, {1 << 15, 1 << 15, 2}),
+            "The array has (2147483648) elements of float32, and (4294967296) bytes is the most.");
+  const std::vector<std::byte> six(6);
+  const auto formatted = [&](ElementType type, std::vector<int64_t> shape) {
+    const auto bytes = format_npy(type, shape, six);
+    return bytes ? "no error" : bytes.error().message();
+  };
+  EXPECT_EQ(formatted(ElementType::kInt4, {12}), "The .npy format has no name for element type (int4).");
+  EXPECT_EQ(formatted(ElementType::kInt16, {2, 2}),
+            "An array of type (int16) has (6) bytes, and its shape (2, 2) needs (8).");
 }
 
 TEST(Npy, MutationsAreErrorsOrArraysThatFit) {

@@ -18,6 +18,7 @@ struct Codec {
   png_infop info = nullptr;
   std::jmp_buf failed;
   char message[160] = "";
+  bool no_memory = false;
 
   // Reading.
   const std::byte* source = nullptr;
@@ -43,6 +44,16 @@ struct Codec {
 
 void on_warning(png_structp, png_const_charp) {}
 
+png_voidp on_allocate(png_structp png, png_alloc_size_t bytes) {
+  void* block = std::malloc(bytes);
+  static_cast<Codec*>(png_get_mem_ptr(png))->no_memory |= block == nullptr;
+  return block;
+}
+
+void on_free(png_structp, png_voidp block) {
+  std::free(block);
+}
+
 void on_read(png_structp png, png_bytep target, size_t count) {
   Codec* codec = static_cast<Codec*>(png_get_io_ptr(png));
   if (count > codec->source_left) png_error(png, "the file ends too early");
@@ -56,7 +67,10 @@ void on_write(png_structp png, png_bytep source, size_t count) {
   if (count > codec->sink_capacity - codec->sink_size) {
     const size_t capacity = (codec->sink_size + count) * 2;
     void* grown = std::realloc(codec->sink, capacity);
-    if (grown == nullptr) png_error(png, "no memory is left");
+    if (grown == nullptr) {
+      codec->no_memory = true;
+      png_error(png, "no memory is left");
+    }
     codec->sink = static_cast<uint8_t*>(grown);
     codec->sink_capacity = capacity;
   }
@@ -129,20 +143,28 @@ void write_all(Codec* codec) {
   png_write_end(png, codec->info);
 }
 
+// What ended a body of guarded(), or kept the library from making its structures.
+std::unexpected<Status> failure(const Codec& codec, std::string_view damaged, size_t bytes) {
+  if (codec.no_memory) {
+    return fail(StatusCode::kResourceExhausted, "There is no memory to decode a PNG image of ({}) bytes.",
+                bytes);
+  }
+  return fail(StatusCode::kDataLoss, "The PNG image has {} ({}).", damaged, codec.message);
+}
+
 }  // namespace
 
 Result<Image> decode_png(std::span<const std::byte> bytes) {
   Codec codec;
   codec.source = bytes.data();
   codec.source_left = bytes.size();
-  codec.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &codec, on_error, on_warning);
+  codec.png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &codec, on_error, on_warning, &codec,
+                                       on_allocate, on_free);
   if (codec.png != nullptr) codec.info = png_create_info_struct(codec.png);
   const auto release = [](Codec* c) { png_destroy_read_struct(&c->png, &c->info, nullptr); };
   const std::unique_ptr<Codec, decltype(release)> guard(&codec, release);
-  if (codec.info == nullptr)
-    return fail(StatusCode::kResourceExhausted, "No memory is left for a PNG decoder.");
-  if (!guarded(&codec, read_header)) {
-    return fail(StatusCode::kDataLoss, "The PNG image has a damaged header ({}).", codec.message);
+  if (codec.info == nullptr || !guarded(&codec, read_header)) {
+    return failure(codec, "a damaged header", bytes.size());
   }
   // A byte becomes at most 1032 by decompression, of which each holds at most 8 pixels: memory is bounded by
   // the size of the file.
@@ -154,7 +176,7 @@ Result<Image> decode_png(std::span<const std::byte> bytes) {
   WEIR_ASSIGN(Image image, make_image(codec.width, codec.height, codec.channels));
   codec.pixels = image.pixels.data();
   if (!guarded(&codec, read_rows)) {
-    return fail(StatusCode::kDataLoss, "The PNG image has damaged data ({}).", codec.message);
+    return failure(codec, "damaged data", bytes.size());
   }
   return image;
 }
@@ -166,17 +188,18 @@ Result<std::vector<std::byte>> encode_png(const Image& image) {
   codec.height = image.height;
   codec.channels = image.channels;
   codec.pixels = const_cast<uint8_t*>(image.pixels.data());  // png_write_row only reads
-  codec.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &codec, on_error, on_warning);
+  codec.png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, &codec, on_error, on_warning, &codec,
+                                        on_allocate, on_free);
   if (codec.png != nullptr) codec.info = png_create_info_struct(codec.png);
   const auto release = [](Codec* c) {
     png_destroy_write_struct(&c->png, &c->info);
     std::free(c->sink);
   };
   const std::unique_ptr<Codec, decltype(release)> guard(&codec, release);
-  if (codec.info == nullptr)
-    return fail(StatusCode::kResourceExhausted, "No memory is left for a PNG encoder.");
-  if (!guarded(&codec, write_all)) {
-    return fail(StatusCode::kInternal, "The PNG image cannot be encoded ({}).", codec.message);
+  if (codec.info == nullptr || !guarded(&codec, write_all)) {
+    // Whatever else the library objects to was looked at above.
+    return fail(StatusCode::kResourceExhausted,
+                "There is no memory to encode a PNG image of ({} x {}) pixels.", image.width, image.height);
   }
   const auto* begin = reinterpret_cast<const std::byte*>(codec.sink);
   return std::vector<std::byte>(begin, begin + codec.sink_size);

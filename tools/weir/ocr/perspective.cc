@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/weir/ocr/perspective.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -42,7 +44,8 @@ Result<Transform> inverse(const Transform& m) {
       m[3] * m[7] - m[4] * m[6], m[1] * m[6] - m[0] * m[7], m[0] * m[4] - m[1] * m[3]};
   const double determinant = m[0] * adjugate[0] + m[1] * adjugate[3] + m[2] * adjugate[6];
   if (!(std::abs(determinant) > 0)) {
-    return fail(StatusCode::kInvalidArgument, "The perspective transform has no inverse.");
+    return fail(StatusCode::kInvalidArgument, "The perspective transform ({}) has no inverse.",
+                fmt::join(m, ", "));
   }
   Transform result;
   for (size_t i = 0; i < 9; ++i) result[i] = adjugate[i] / determinant;
@@ -66,8 +69,11 @@ Result<Transform> perspective_transform(const Quad& from, const Quad& to) {
       if (std::abs(rows[row][column]) > std::abs(rows[pivot][column])) pivot = row;
     }
     if (!(std::abs(rows[pivot][column]) > 1e-10)) {
-      return fail(StatusCode::kInvalidArgument,
-                  "A perspective transform needs four corners, no three on a line.");
+      return fail(
+          StatusCode::kInvalidArgument,
+          "The corners ({}, {}), ({}, {}), ({}, {}) and ({}, {}) make no perspective transform: three "
+          "of four may not lie on a line.",
+          from[0].x, from[0].y, from[1].x, from[1].y, from[2].x, from[2].y, from[3].x, from[3].y);
     }
     std::swap(rows[pivot], rows[column]);
     for (size_t row = column + 1; row < 8; ++row) {
