@@ -193,8 +193,7 @@ weir_status* weir_session_report(const weir_session* session, const weir_shape* 
   }
   char* copy = static_cast<char*>(std::malloc(text->size() + 1));
   if (copy == nullptr) {
-    return failed(weir::Status(weir::StatusCode::kResourceExhausted,
-                               fmt::format("There is no memory for a report of ({}) bytes.", text->size())));
+    return out_of_memory_status();
   }
   std::memcpy(copy, text->c_str(), text->size() + 1);
   *json = copy;

@@ -119,10 +119,11 @@ Result<void> run_reference(const ConcreteOp& op, std::span<const TensorView> inp
   const AlignedBytes workspace = allocate(plan.workspace_bytes);
   const AlignedBytes scratch = allocate(plan.scratch_bytes);
   if (constants == nullptr || workspace == nullptr || scratch == nullptr) {
-    return fail(StatusCode::kResourceExhausted,
-                "{} needs workspace ({} bytes) and scratch ({} bytes), and "
-                "the system refuses them.",
-                to_string(op.op), plan.workspace_bytes, plan.scratch_bytes);
+    return fail(
+        StatusCode::kResourceExhausted,
+        "There is no memory for the workspace ({}), scratch ({}) and constants ({}) in bytes that the "
+        "reference implementation of {} needs.",
+        plan.workspace_bytes, plan.scratch_bytes, kMaxKernelConstants, to_string(op.op));
   }
   const Extent extent = implementation->extent(op, std::span(constants.get(), kMaxKernelConstants));
 

@@ -37,6 +37,7 @@ std::atomic<bool> armed{false};
 std::atomic<int> wanted_kind{0};
 std::atomic<int64_t> wanted_index{-1};
 std::atomic<bool> wanted_onwards{false};
+std::atomic<int64_t> wanted_bytes{-1};
 std::atomic<const char*> failed_function{nullptr};
 std::atomic<int64_t> counts[kFaultKinds];
 std::atomic<int64_t> blocks{0};
@@ -79,15 +80,18 @@ void untrack(void* block) {
   }
 }
 
-// Whether this call of `function` shall fail.
-bool fails(FaultKind kind, const char* function) {
+// Whether this call of `function`, which asks for `bytes` where that is what it does, shall fail.
+bool fails(FaultKind kind, const char* function, size_t bytes = 0) {
   if (!armed.load(std::memory_order_relaxed) || inside) {
     return false;
   }
   const int64_t number = counts[static_cast<int>(kind)].fetch_add(1, std::memory_order_relaxed);
   const int64_t index = wanted_index.load(std::memory_order_relaxed);
-  if (static_cast<int>(kind) != wanted_kind.load(std::memory_order_relaxed) || index < 0 ||
-      (wanted_onwards.load(std::memory_order_relaxed) ? number < index : number != index)) {
+  const bool by_number =
+      index >= 0 && (wanted_onwards.load(std::memory_order_relaxed) ? number >= index : number == index);
+  const bool by_bytes =
+      bytes > 0 && static_cast<int64_t>(bytes) == wanted_bytes.load(std::memory_order_relaxed);
+  if (static_cast<int>(kind) != wanted_kind.load(std::memory_order_relaxed) || !(by_number || by_bytes)) {
     return false;
   }
   const char* none = nullptr;
@@ -100,8 +104,8 @@ bool fails(FaultKind kind, const char* function) {
   return true;
 }
 
-bool fails_with(FaultKind kind, const char* function, int error) {
-  if (!fails(kind, function)) {
+bool fails_with(FaultKind kind, const char* function, int error, size_t bytes = 0) {
+  if (!fails(kind, function, bytes)) {
     return false;
   }
   errno = error;
@@ -150,7 +154,13 @@ void arm(FaultKind kind, int64_t index, bool onwards) {
   wanted_kind.store(static_cast<int>(kind));
   wanted_index.store(index);
   wanted_onwards.store(onwards);
+  wanted_bytes.store(-1);
   armed.store(true);
+}
+
+void arm_bytes(FaultKind kind, int64_t bytes) {
+  arm(kind, -1);
+  wanted_bytes.store(bytes);
 }
 
 FaultReport disarm() {
@@ -197,7 +207,7 @@ void print_leaks_of_window() {
 namespace {
 
 void* allocate(size_t size, size_t alignment, const char* function) {
-  if (fails_with(FaultKind::kAllocate, function, ENOMEM)) {
+  if (fails_with(FaultKind::kAllocate, function, ENOMEM, size)) {
     return nullptr;
   }
   return kept(alignment <= alignof(std::max_align_t) ? __libc_malloc(size)
@@ -205,7 +215,7 @@ void* allocate(size_t size, size_t alignment, const char* function) {
 }
 
 void* reallocate(void* block, size_t size, const char* function) {
-  if (size > 0 && fails_with(FaultKind::kAllocate, function, ENOMEM)) {
+  if (size > 0 && fails_with(FaultKind::kAllocate, function, ENOMEM, size)) {
     return nullptr;
   }
   if (block != nullptr) {
@@ -276,7 +286,7 @@ int posix_memalign(void** block, size_t alignment, size_t size) {
 }
 
 void* mmap(void* address, size_t length, int protection, int flags, int file, off_t offset) {
-  if (fails_with(FaultKind::kMap, "mmap", ENOMEM)) {
+  if (fails_with(FaultKind::kMap, "mmap", ENOMEM, length)) {
     return MAP_FAILED;
   }
   const long result = syscall(SYS_mmap, address, length, protection, flags, file, offset);

@@ -40,6 +40,8 @@ struct FaultReport {
 
 // `index` −1: nothing fails, calls are counted. `onwards`: every call from it on fails.
 void arm(FaultKind kind, int64_t index, bool onwards = false);
+// Every allocation or mapping of exactly so many bytes fails.
+void arm_bytes(FaultKind kind, int64_t bytes);
 FaultReport disarm();
 
 struct Alive {

@@ -14,11 +14,14 @@
 namespace weir {
 namespace {
 
+using namespace std::string_view_literals;
+
 constexpr int64_t kHugePageBytes = 2 << 20;
 
 std::unexpected<Status> refused(const HostMemory::Options& options, const char* what) {
-  return fail(StatusCode::kResourceExhausted, "The system refuses to {} ({}) bytes for '{}': {}.", what,
-              options.size, options.label, std::strerror(errno));
+  return fail(StatusCode::kResourceExhausted, "The system refuses to {} ({}) bytes for '{}': {}.{}", what,
+              options.size, options.label, std::strerror(errno),
+              what == "lock"sv ? " The most that a process may lock is shown by `ulimit -l`." : "");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ bool starts_with(std::span<const std::byte> bytes, std::span<const uint8_t> magi
 
 }  // namespace
 
-Result<Image> make_image(int width, int height, int channels) {
+Result<void> check_image(int width, int height, int channels) {
   if (width < 1 || height < 1 || width > kMaxImageSide || height > kMaxImageSide ||
       int64_t{width} * height > kMaxImagePixels) {
     return fail(StatusCode::kResourceExhausted,
@@ -28,6 +28,11 @@ Result<Image> make_image(int width, int height, int channels) {
     return fail(StatusCode::kInvalidArgument, "The image has ({}) channels, and 1, 3 or 4 are taken.",
                 channels);
   }
+  return {};
+}
+
+Result<Image> make_image(int width, int height, int channels) {
+  WEIR_TRY(check_image(width, height, channels));
   Image image{width, height, channels, {}};
   image.pixels.resize(static_cast<size_t>(width) * static_cast<size_t>(height) *
                       static_cast<size_t>(channels));

@@ -41,7 +41,9 @@ struct Image {
 inline constexpr int kMaxImageSide = 32768;
 inline constexpr int64_t kMaxImagePixels = int64_t{64} * 1000 * 1000;
 
-// All zero. Sides must be at least 1; the limits above hold.
+// Sides of 1 to the limits above, and 1, 3 or 4 channels.
+Result<void> check_image(int width, int height, int channels);
+// All zero.
 Result<Image> make_image(int width, int height, int channels);
 
 // `bytes` is a whole PNG or JPEG file. Damaged and truncated files are errors, not half an image.

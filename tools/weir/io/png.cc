@@ -182,7 +182,7 @@ Result<Image> decode_png(std::span<const std::byte> bytes) {
 }
 
 Result<std::vector<std::byte>> encode_png(const Image& image) {
-  WEIR_TRY(make_image(image.width, image.height, image.channels));
+  WEIR_TRY(check_image(image.width, image.height, image.channels));
   Codec codec;
   codec.width = image.width;
   codec.height = image.height;
