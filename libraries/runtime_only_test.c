@@ -57,17 +57,25 @@ int main(int argc, char** argv) {
   weir_session* model = NULL;
   weir_status* status = weir_session_open(runtime, device, argv[2], NULL, &model);
   stop_unless(weir_status_code(status) == WEIR_UNIMPLEMENTED, "a model file is refused");
-  stop_unless(strstr(weir_status_text(status),
-                     "this library (libweir_runtime) has no compiler; compile the model "
-                     "with `weir compile MODEL -o FILE.weir`, or link libweir.") != NULL,
-              "the error says what to do");
+  char wanted[1024];
+  snprintf(
+      wanted, sizeof wanted,
+      "File '%s' is no program file, and this library (libweir_runtime) has no compiler; compile the model "
+      "with `weir compile MODEL -o FILE.weir`, or link libweir.\n  - while opening '%s'",
+      argv[2], argv[2]);
+  stop_unless(strcmp(weir_status_text(status), wanted) == 0, "the error says what to do");
   weir_status_free(status);
   weir_session_options options = WEIR_INIT(weir_session_options);
   const weir_dim_choice n = {"n", 2, 2};
   options.dims = &n;
   options.dim_count = 1;
   status = weir_session_open(runtime, device, argv[1], &options, &model);
-  stop_unless(weir_status_code(status) == WEIR_INVALID_ARGUMENT, "a program's dimensions cannot be chosen");
+  snprintf(
+      wanted, sizeof wanted,
+      "Program '%s' is compiled already, and its dimensions cannot be chosen any more; compile the model "
+      "again.\n  - while opening '%s'",
+      argv[1], argv[1]);
+  stop_unless(strcmp(weir_status_text(status), wanted) == 0, "a program's dimensions cannot be chosen");
   weir_status_free(status);
 
   weir_request_release(request);

@@ -2,8 +2,11 @@
 //
 // The C interface of sessions, from outside: weir.h and a model file, every function, and errors by their
 // text. Requests are in session_requests_test.cc.
+#include <fmt/format.h>
+
 #include <array>
 #include <cstring>
+#include <functional>
 
 #include "api/model.h"
 #include "api/testing/session_test_case.h"
@@ -97,40 +100,67 @@ TEST_F(Sessions, SayWhatTheyTake) {
 }
 
 TEST_F(Sessions, OptionsAreChecked) {
-  const auto fails = [&](auto change, weir_code code, const char* message) {
-    weir_session_options own = options();
-    change(own);
-    weir_session* session = nullptr;
-    EXPECT_REFUSED(weir_session_open(runtime_, device_, path_.c_str(), &own, &session), code, message);
-    EXPECT_EQ(session, nullptr);
-  };
-  fails([](auto& o) { o.strict = 3; }, WEIR_INVALID_ARGUMENT, "Strictness (3) is not one of (0 to 2).");
-  fails([](auto& o) { o.participants = -1; }, WEIR_INVALID_ARGUMENT, "asked for (-1) participants");
-  fails([](auto& o) { o.isa = "mmx"; }, WEIR_INVALID_ARGUMENT,
-        "Instruction set 'mmx' is not one of (sse4, avx2, avx512).");
-  fails([](auto& o) { o.dim_count = 1; }, WEIR_INVALID_ARGUMENT, "count (1) dimensions and (0) shapes");
   const weir_dim_choice upside_down = {"n", 3, 2};
-  fails(
-      [&](auto& o) {
-        o.dims = &upside_down;
-        o.dim_count = 1;
-      },
-      WEIR_INVALID_ARGUMENT, "Dimension 'n' is chosen from (3) to (2)");
   const weir_shape_choice nameless = {nullptr, nullptr, 0};
-  fails(
-      [&](auto& o) {
-        o.shapes = &nameless;
-        o.shape_count = 1;
-      },
-      WEIR_INVALID_ARGUMENT, "The shape of input '' is chosen with rank (0)");
-  fails([](auto& o) { o.strict = WEIR_STRICT_ALL; }, WEIR_FAILED_PRECONDITION,
-        "compiled: the program was compiled now");
+  const weir_shape_choice deep = {"x", nullptr, 9};
+  const weir_state_choice half = {"x", nullptr};
+  int32_t most = 0;
+  {
+    weir_device_info info = WEIR_INIT(weir_device_info);
+    weir_device_get_info(device_, &info);
+    most = info.max_participants;
+  }
+  struct Case {
+    std::function<void(weir_session_options&)> change;
+    std::string message;
+  };
+  const std::vector<Case> cases = {
+      {[](auto& o) { o.strict = 3; }, "Strictness (3) is not one of (0 to 2)."},
+      {[](auto& o) { o.participants = -1; },
+       fmt::format(
+           "A session is asked for (-1) participants, and device 'cpu' takes (1 to {}), or 0 for its own.",
+           most)},
+      {[&](auto& o) { o.participants = most + 1; },
+       fmt::format(
+           "A session is asked for ({}) participants, and device 'cpu' takes (1 to {}), or 0 for its own.",
+           most + 1, most)},
+      {[](auto& o) { o.isa = "mmx"; }, "Instruction set 'mmx' is not one of (sse4, avx2, avx512)."},
+      {[](auto& o) { o.cache_bytes = -1; },
+       "Session options bound the program cache to (-1) bytes, and 0 (the default) is the least."},
+      {[](auto& o) { o.dim_count = 1; },
+       "Session options count (1) dimensions and (0) shapes and give none."},
+      {[&](auto& o) { o.dims = &upside_down, o.dim_count = 1; },
+       "Dimension 'n' is chosen from (3) to (2), and a choice has a name and 0 ≤ min ≤ max."},
+      {[&](auto& o) { o.shapes = &nameless, o.shape_count = 1; },
+       "The shape of input '' is chosen with rank (0), and a choice has a name, dimensions and a rank from "
+       "(0) to "
+       "(8)."},
+      {[&](auto& o) { o.shapes = &deep, o.shape_count = 1; },
+       "The shape of input 'x' is chosen with rank (9), and a choice has a name, dimensions and a rank from "
+       "(0) to "
+       "(8)."},
+      {[](auto& o) { o.state_count = 2; }, "Session options count (2) states and give none."},
+      {[&](auto& o) { o.states = &half, o.state_count = 1; },
+       "State (0) is input 'x' fed from output '', and both have a name."},
+  };
+  for (const Case& c : cases) {
+    weir_session_options own = options();
+    c.change(own);
+    weir_session* session = nullptr;
+    EXPECT_STATUS(weir_session_open(runtime_, device_, path_.c_str(), &own, &session), WEIR_INVALID_ARGUMENT,
+                  c.message + "\n  - while opening '" + path_ + "'");
+    EXPECT_EQ(session, nullptr);
+  }
   weir_session* session = nullptr;
-  EXPECT_REFUSED(weir_session_open(runtime_, device_, "/no/model.onnx", nullptr, &session), WEIR_NOT_FOUND,
-                 "File '/no/model.onnx' cannot be opened: No such file or directory.\n  - while opening "
-                 "'/no/model.onnx'");
-  EXPECT_REFUSED(weir_session_open(nullptr, device_, path_.c_str(), nullptr, &session), WEIR_INVALID_ARGUMENT,
-                 "Function 'weir_session_open' was given a null argument");
+  weir_session_options strict = options();
+  strict.strict = WEIR_STRICT_ALL;
+  EXPECT_REFUSED(weir_session_open(runtime_, device_, path_.c_str(), &strict, &session),
+                 WEIR_FAILED_PRECONDITION, "compiled: the program was compiled now");
+  EXPECT_STATUS(weir_session_open(runtime_, device_, "/no/model.onnx", nullptr, &session), WEIR_NOT_FOUND,
+                "File '/no/model.onnx' cannot be opened: No such file or directory.\n  - while opening "
+                "'/no/model.onnx'");
+  EXPECT_STATUS(weir_session_open(nullptr, device_, path_.c_str(), nullptr, &session), WEIR_INVALID_ARGUMENT,
+                "Function 'weir_session_open' was given a null argument where it needs an object.");
 }
 
 TEST_F(Sessions, ChosenDimensionsMakeThemStatic) {

@@ -165,7 +165,11 @@ TEST_F(Resources, NumbersThatAreNoKnownEnumerationAreErrors) {
   std::string text;
   EXPECT_EQ(taken(weir_buffer_create(device_, &desc, &made), &text), WEIR_INVALID_ARGUMENT);
   EXPECT_THAT(text, HasSubstr("'odd' has the storage mode (9), and the known ones are (0 to 2)"));
-  EXPECT_EQ(taken(weir_device_memory(device_, 7, nullptr, nullptr)), WEIR_INVALID_ARGUMENT);
+  for (const weir_category category : {-2, 7, 99}) {
+    EXPECT_STATUS(weir_device_memory(device_, category, nullptr, nullptr), WEIR_INVALID_ARGUMENT,
+                  "Memory is asked for by category (" + std::to_string(category) +
+                      "), and the categories are (-1 to 6).");
+  }
   EXPECT_EQ(made, nullptr);
 }
 

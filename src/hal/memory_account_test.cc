@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/testing/results.h"
+
 namespace weir {
 namespace {
 
@@ -54,7 +56,8 @@ TEST(MemoryAccount, RefusesPastTheLimitAndListsTheHoldersLargestFirst) {
 
 TEST(MemoryAccount, RefusesNegativeBytesAndSumsThatWouldOverflow) {
   const Ref<MemoryAccount> account = make_ref<MemoryAccount>("cpu");
-  EXPECT_EQ(account->charge(MemoryCategory::kOther, -1, "x").error().code(), StatusCode::kInvalidArgument);
+  EXPECT_ERROR(account->charge(MemoryCategory::kOther, -1, "x"), StatusCode::kInvalidArgument,
+               "'x' asks device 'cpu' for (-1) bytes, and 0 is the least.");
   auto most = account->charge(MemoryCategory::kOther, MemoryAccount::kNoLimit - 1, "most");
   ASSERT_TRUE(most);
   EXPECT_FALSE(account->charge(MemoryCategory::kOther, 2, "more"));

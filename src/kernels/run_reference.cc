@@ -47,6 +47,10 @@ bool matches(const TensorView& view, const TensorSpec& spec) {
   return view.data != nullptr || spec.element_count() == 0;
 }
 
+TensorSpec spec_of(const TensorView& view) {
+  return {view.type, view.rank, view.shape, view.strides};
+}
+
 Result<void> check_views(Op op, std::string_view kind, std::span<const TensorSpec> specs,
                          std::span<const TensorView> views) {
   if (specs.size() != views.size()) {
@@ -55,9 +59,9 @@ Result<void> check_views(Op op, std::string_view kind, std::span<const TensorSpe
   }
   for (size_t i = 0; i < specs.size(); ++i) {
     if (!matches(views[i], specs[i])) {
-      return fail(StatusCode::kInvalidArgument,
-                  "The view of {} ({}) of {} has another type, shape, strides or presence than its spec.",
-                  kind, i, to_string(op));
+      return fail(StatusCode::kInvalidArgument, "The view of {} ({}) of {} is {}, and its spec is {}.", kind,
+                  i, to_string(op), views[i].data == nullptr ? "absent" : spec_of(views[i]).to_string(),
+                  specs[i].rank < 0 ? "absent" : specs[i].to_string());
     }
   }
   return {};

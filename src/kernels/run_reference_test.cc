@@ -10,11 +10,12 @@
 #include <limits>
 #include <numeric>
 
+#include "base/testing/results.h"
+
 namespace weir {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -403,16 +404,36 @@ TEST(Reference, LstmByHand) {
 TEST(Reference, RefusesWhatItDoesNotRun) {
   Call call;
   call.in<int32_t>({1, 1, 1, 1}, {1}).in<int32_t>({1, 1, 1, 1}, {1}).out(ElementType::kInt32, {1, 1, 1, 1});
-  const auto result = call.run(Op::kConv, ConvAttributes{{1, 1}, {1, 1}, {0, 0}, {0, 0}, 1, {}});
-  ASSERT_FALSE(result.has_value());
-  EXPECT_EQ(result.error().code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(result.error().message(), HasSubstr("not of one floating-point type"));
+  EXPECT_FAILS(call.run(Op::kConv, ConvAttributes{{1, 1}, {1, 1}, {0, 0}, {0, 0}, 1, {}}),
+               StatusCode::kUnimplemented, "not of one floating-point type");
   const Attributes attributes = NoAttributes{};
-  const std::array<int64_t, 1> shape = {2};
-  const std::array specs = {TensorSpec::dense(ElementType::kFloat32, shape)};
-  const auto missing = run_reference({Op::kCopy, &attributes, specs, specs}, {}, {});
-  ASSERT_FALSE(missing.has_value());
-  EXPECT_EQ(missing.error().message(), "Copy has (1) inputs, and (0) views of them are given.");
+  const auto spec = [](ElementType type, std::vector<int64_t> shape) {
+    return TensorSpec::dense(type, shape);
+  };
+  const std::array specs = {spec(ElementType::kFloat32, {2, 3})};
+  const ConcreteOp copy{Op::kCopy, &attributes, specs, specs};
+  alignas(64) std::array<std::byte, 64> bytes{};
+  const auto views = [&](const TensorSpec& other) { return std::array{other.at(bytes.data())}; };
+  EXPECT_ERROR(run_reference(copy, {}, {}), StatusCode::kInvalidArgument,
+               "Copy has (1) inputs, and (0) views of them are given.");
+  const auto fits = views(specs[0]);
+  TensorSpec turned = specs[0];
+  std::swap(turned.strides[0], turned.strides[1]);
+  struct Case {
+    TensorView view;
+    std::string is;
+  };
+  for (const Case& c :
+       {Case{spec(ElementType::kInt32, {2, 3}).at(bytes.data()), "int32[2,3]"},
+        Case{spec(ElementType::kFloat32, {3, 2}).at(bytes.data()), "float32[3,2]"},
+        Case{spec(ElementType::kFloat32, {6}).at(bytes.data()), "float32[6]"},
+        Case{turned.at(bytes.data()), turned.to_string()}, Case{specs[0].at(nullptr), "absent"}}) {
+    const std::array wrong = {c.view};
+    EXPECT_ERROR(run_reference(copy, wrong, fits), StatusCode::kInvalidArgument,
+                 fmt::format("The view of input (0) of Copy is {}, and its spec is float32[2,3].", c.is));
+    EXPECT_ERROR(run_reference(copy, fits, wrong), StatusCode::kInvalidArgument,
+                 fmt::format("The view of output (0) of Copy is {}, and its spec is float32[2,3].", c.is));
+  }
 }
 
 }  // namespace

@@ -49,39 +49,91 @@ TEST(TileProgram, NumbersOperandsInOrder) {
 }
 
 TEST(TileProgram, RefusesWhatDoesNotFit) {
-  const float infinity = std::numeric_limits<float>::infinity();
-  EXPECT_THAT(error_of({kF32}, {instruction(ScalarOp::kAdd, kF32, {0, 1})}), HasSubstr("reads operand (1)"));
-  EXPECT_THAT(error_of({}, {instruction(ScalarOp::kRelu, kF32, {0})}), HasSubstr("reads operand (0)"));
-  EXPECT_THAT(error_of({kF32, ElementType::kInt32}, {instruction(ScalarOp::kAdd, kF32, {0, 1})}),
-              HasSubstr("('add')"));
-  EXPECT_THAT(error_of({ElementType::kInt32}, {instruction(ScalarOp::kExp, ElementType::kInt32, {0})}),
-              HasSubstr("('exp')"));
-  EXPECT_THAT(error_of({kF32}, {instruction(ScalarOp::kLess, kF32, {0, 0})}), HasSubstr("('less')"));
-  EXPECT_THAT(error_of({kF32}, {instruction(ScalarOp::kNot, ElementType::kBool, {0})}), HasSubstr("('not')"));
-  EXPECT_THAT(error_of({kF32}, {instruction(ScalarOp::kWhere, kF32, {0, 0, 0})}), HasSubstr("('where')"));
-  EXPECT_THAT(error_of({kF32}, {instruction(static_cast<ScalarOp>(200), kF32, {0})}),
-              HasSubstr("unknown operation (200)"));
-  EXPECT_THAT(error_of({kF32}, {instruction(ScalarOp::kRelu, static_cast<ElementType>(99), {0})}),
-              HasSubstr("unknown element type (99)"));
-  EXPECT_THAT(error_of({static_cast<ElementType>(0)}, {}), HasSubstr("unknown element type (0)"));
-  EXPECT_THAT(error_of({}, {instruction(ScalarOp::kImmediate, kF32, {}, {NAN, 0})}),
-              HasSubstr("cannot hold"));
-  EXPECT_THAT(error_of({}, {instruction(ScalarOp::kImmediate, ElementType::kInt8, {}, {128, 0})}),
-              HasSubstr("cannot hold"));
-  EXPECT_THAT(error_of({}, {instruction(ScalarOp::kImmediate, ElementType::kUint8, {}, {-1, 0})}),
-              HasSubstr("cannot hold"));
-  EXPECT_THAT(error_of({}, {instruction(ScalarOp::kImmediate, ElementType::kInt32, {}, {0.5, 0})}),
-              HasSubstr("cannot hold"));
-  EXPECT_EQ(error_of({}, {instruction(ScalarOp::kImmediate, kF32, {}, {-infinity, 0})}), "no error");
-  EXPECT_EQ(error_of({}, {instruction(ScalarOp::kImmediate, ElementType::kUint8, {}, {255, 0})}), "no error");
-  EXPECT_THAT(error_of({kF32}, {instruction(ScalarOp::kClip, kF32, {0}, {NAN, 6})}), HasSubstr("no bound"));
-  EXPECT_EQ(error_of({kF32}, {instruction(ScalarOp::kClip, kF32, {0}, {0, infinity})}), "no error");
-  EXPECT_THAT(error_of({kF32}, {instruction(ScalarOp::kLeakyRelu, kF32, {0}, {infinity, 0})}),
-              HasSubstr("only finite ones"));
-  EXPECT_THAT(error_of(std::vector<ElementType>(kMaxTileInputs + 1, kF32), {}), HasSubstr("(9) inputs"));
-  EXPECT_THAT(error_of({kF32}, std::vector<TileInstruction>(kMaxTileInstructions + 1,
-                                                            instruction(ScalarOp::kRelu, kF32, {0}))),
-              HasSubstr("(25) instructions"));
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr ElementType kI8 = ElementType::kInt8;
+  constexpr ElementType kI32 = ElementType::kInt32;
+  constexpr auto kUnknown = static_cast<ElementType>(99);
+  struct Case {
+    std::vector<ElementType> inputs;
+    std::vector<TileInstruction> instructions;
+    std::string message;
+  };
+  const auto immediate = [](ElementType type, double value) {
+    return instruction(ScalarOp::kImmediate, type, {}, {value, 0});
+  };
+  const std::vector<Case> cases = {
+      {std::vector<ElementType>(kMaxTileInputs + 1, kF32),
+       {},
+       "A tile program has (9) inputs, and at most (8) are allowed."},
+      {{kF32},
+       std::vector<TileInstruction>(kMaxTileInstructions + 1, instruction(ScalarOp::kRelu, kF32, {0})),
+       "A tile program has (25) instructions, and at most (24) are allowed."},
+      {{kF32, static_cast<ElementType>(0)},
+       {},
+       "Input (1) of a tile program has an unknown element type (0)."},
+      {{kF32},
+       {instruction(static_cast<ScalarOp>(200), kF32, {0})},
+       "Instruction (0) of a tile program has an unknown operation (200) or an unknown element type (1)."},
+      {{kF32},
+       {instruction(ScalarOp::kRelu, kUnknown, {0})},
+       fmt::format(
+           "Instruction (0) of a tile program has an unknown operation ({}) or an unknown element type (99).",
+           static_cast<int>(ScalarOp::kRelu))},
+      {{kF32},
+       {instruction(ScalarOp::kAdd, kF32, {0, 1})},
+       "Instruction (0) of a tile program reads operand (1), and only (1) lie before it."},
+      {{},
+       {instruction(ScalarOp::kRelu, kF32, {0})},
+       "Instruction (0) of a tile program reads operand (0), and only (0) lie before it."},
+      {{},
+       {immediate(kF32, NAN)},
+       "Instruction (0) of a tile program has an immediate value (nan) that float32 cannot hold."},
+      {{},
+       {immediate(kI8, 128)},
+       "Instruction (0) of a tile program has an immediate value (128) that int8 cannot hold."},
+      {{},
+       {immediate(ElementType::kUint8, -1)},
+       "Instruction (0) of a tile program has an immediate value (-1) that uint8 cannot hold."},
+      {{},
+       {immediate(ElementType::kUint8, 0), immediate(kI32, 0.5)},
+       "Instruction (1) of a tile program has an immediate value (0.5) that int32 cannot hold."},
+      {{},
+       {immediate(ElementType::kBool, 2)},
+       "Instruction (0) of a tile program has an immediate value (2) that bool cannot hold."},
+      {{kF32},
+       {instruction(ScalarOp::kClip, kF32, {0}, {NAN, 6})},
+       "Instruction (0) of a tile program clips to bounds (nan, 6), and NaN is no bound."},
+      {{kF32},
+       {instruction(ScalarOp::kLeakyRelu, kF32, {0}, {kInfinity, 0})},
+       "Instruction (0) of a tile program has coefficients (inf, 0), and only finite ones are allowed."},
+      {{kF32},
+       {instruction(ScalarOp::kHardSigmoid, kF32, {0}, {1, NAN})},
+       "Instruction (0) of a tile program has coefficients (1, nan), and only finite ones are allowed."},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(error_of(c.inputs, c.instructions), c.message);
+  }
+  struct Mixed {
+    std::vector<ElementType> inputs;
+    TileInstruction given;
+    const char* gives;
+  };
+  const std::vector<Mixed> mixed = {
+      {{kF32, kI32}, instruction(ScalarOp::kAdd, kF32, {0, 1}), "('add') gives float32"},
+      {{kI32}, instruction(ScalarOp::kExp, kI32, {0}), "('exp') gives int32"},
+      {{kF32}, instruction(ScalarOp::kLess, kF32, {0, 0}), "('less') gives float32"},
+      {{kF32}, instruction(ScalarOp::kNot, ElementType::kBool, {0}), "('not') gives bool"},
+      {{kF32}, instruction(ScalarOp::kWhere, kF32, {0, 0, 0}), "('where') gives float32"},
+  };
+  for (const Mixed& m : mixed) {
+    EXPECT_EQ(error_of(m.inputs, {m.given}),
+              fmt::format("Instruction (0) of a tile program {} from operands of types that it does not take "
+                          "together.",
+                          m.gives));
+  }
+  EXPECT_EQ(error_of({}, {immediate(kF32, -kInfinity)}), "no error");
+  EXPECT_EQ(error_of({}, {immediate(ElementType::kUint8, 255)}), "no error");
+  EXPECT_EQ(error_of({kF32}, {instruction(ScalarOp::kClip, kF32, {0}, {0, kInfinity})}), "no error");
 }
 
 TEST(TileProgram, ComposesIntoAnyInput) {

@@ -244,8 +244,11 @@ TEST_F(ProgramFileTest, RefusesBlocksThatDoNotFitTheProgram) {
   EXPECT_THAT(error([](Blocks& b) { b[1].bytes = -1; }), HasSubstr("takes (-1) bytes"));
   EXPECT_THAT(error([](Blocks& b) { b[1].bytes = 31; }), HasSubstr("and no constant block does"));
   EXPECT_THAT(error([](Blocks& b) { b.pop_back(); }), HasSubstr("and no constant block does"));
-  EXPECT_THAT(error([](Blocks& b) { b[0].storage = 2; }), HasSubstr("names storage (2)"));
-  EXPECT_THAT(error([](Blocks& b) { b[0].storage = 99; }), HasSubstr("names storage (99)"));
+  for (const int32_t named : {0, 2, 99}) {
+    EXPECT_EQ(
+        error([&](Blocks& b) { b[0].storage = named; }),
+        fmt::format("Constant block (0) names storage ({}), which is no constant at its offset (0).", named));
+  }
 }
 
 TEST_F(ProgramFileTest, FindsDamagedConstants) {
@@ -273,8 +276,14 @@ TEST_F(ProgramFileTest, SaysWhatIsWrongWithTheHeader) {
   EXPECT_THAT(with(12, uint32_t{0}), HasSubstr("oldest reader (0)"));
   EXPECT_THAT(with(12, uint32_t{3}), HasSubstr("version (2) and oldest reader (3)"));
   EXPECT_THAT(with(16, int64_t{5}), HasSubstr("states (5): it is truncated or damaged"));
-  EXPECT_THAT(with(24, uint32_t{0}), HasSubstr("states (0) sections"));
-  EXPECT_THAT(with(24, uint32_t{17}), HasSubstr("states (17) sections"));
+  for (const uint32_t sections : {0U, 17U, 0xffffffffU}) {
+    EXPECT_EQ(
+        with(24, sections),
+        fmt::format(
+            "The header at offset (24) states ({}) sections, and (1) to (16) are allowed and lie within "
+            "the file.",
+            sections));
+  }
   EXPECT_THAT(with(24, uint32_t{1}), HasSubstr("The byte at offset (64), between two sections"));
   EXPECT_EQ(with(28, uint32_t{9}), "The header at offset (28) holds (9), and it is zero.");
   EXPECT_THAT(with(32, uint64_t{9}), HasSubstr("the header at offset (32) states (0000000000000009)"));
@@ -286,8 +295,24 @@ TEST_F(ProgramFileTest, SaysWhatIsWrongWithTheHeader) {
               HasSubstr("Section (0), constants, has (4611686018427387904) bytes"));
   EXPECT_THAT(with(56, int64_t{-1}), HasSubstr("has (-1) bytes"));
   EXPECT_THAT(with(64, uint32_t{2}), HasSubstr("Section (1), constants"));
-  EXPECT_THAT(with(64, uint32_t{3}), HasSubstr("names no metadata section"));
+  EXPECT_EQ(with(64, uint32_t{3}), "The section table at offset (40) names no metadata section.");
+  EXPECT_EQ(with(56, int64_t{300}),
+            "The constants section has (300) bytes, and the metadata states (288) of constants.");
   EXPECT_EQ(with(100, 'x'), "The byte at offset (100), between two sections, is not zero.");
+
+  // A third section, of no bytes.
+  for (const uint32_t kind : {1U, 2U}) {
+    std::vector<std::byte> twice = image;
+    twice.resize((image.size() + 4095) / 4096 * 4096, std::byte{0});
+    const size_t end = kind == 1 ? (image.size() + 63) / 64 * 64 : twice.size();
+    twice.resize(end);
+    put<uint32_t>(twice, 24, 3);
+    put<uint32_t>(twice, 88, kind);
+    put<int64_t>(twice, 96, static_cast<int64_t>(end));
+    put<int64_t>(twice, 16, std::ssize(twice));
+    EXPECT_EQ(error_of(twice),
+              fmt::format("Section (2) is a second one of kind {}.", kind == 1 ? "metadata" : "constants"));
+  }
 
   std::vector<std::byte> longer = image;
   longer.push_back(std::byte{0});

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "base/testing/results.h"
 #include "program/testing/sample_programs.h"
 
 namespace weir {
@@ -157,6 +160,16 @@ TEST(Report, RefusesShapesAndSizesThatDoNotFit) {
   ASSERT_FALSE(sizes);
   EXPECT_EQ(sizes.error().message(),
             "There are (1) sizes or offsets of storages, and the program has (6) storages.");
+  // As many bytes as 64 bits count, but not at multiples of 64.
+  const int64_t most = std::numeric_limits<int64_t>::max() - kStorageAlignment;
+  std::vector<int64_t> bytes(program.storages.size(), 0);
+  bytes[4] = most - 100;
+  EXPECT_ERROR(report(program, std::vector<int64_t>{3, 5}, {.storage_bytes = bytes}), StatusCode::kOutOfRange,
+               "The storages of the arena together take more than 64 bits count.");
+  bytes[4] = most + 1;
+  EXPECT_ERROR(
+      report(program, std::vector<int64_t>{3, 5}, {.storage_bytes = bytes}), StatusCode::kOutOfRange,
+      "Storage (4), workspace, has (9223372036854775744) bytes, and (0) to 2^63 less (64) are allowed.");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <limits>
 #include <string>
 
+#include "base/testing/results.h"
 #include "program/program.h"
 #include "program/testing/sample_programs.h"
 
@@ -479,7 +480,8 @@ TEST(VerifyShape, ChecksTheNumbersOfAShape) {
   ASSERT_FALSE(verified);
   EXPECT_THAT(verified.error().to_string(),
               HasSubstr("The tensor reaches from element (0) to (15) of storage (0), which has (12)."));
-  EXPECT_FALSE(verify_shape(p, std::span(values).first(3)));
+  EXPECT_ERROR(verify_shape(p, std::span(values).first(3)), StatusCode::kDataLoss,
+               fmt::format("There are (3) values of dimensions, and the program has ({}).", p.dims.size()));
 }
 
 TEST(EvaluateShape, GivesTheNumbersOfAShape) {

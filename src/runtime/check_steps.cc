@@ -6,6 +6,17 @@
 #include "kernels/layout.h"
 
 namespace weir {
+namespace {
+
+std::string strides_of(const TensorType& type) {
+  std::string text;
+  for (const Dim& stride : type.strides) {
+    text += (text.empty() ? "" : ", ") + stride.to_string();
+  }
+  return text;
+}
+
+}  // namespace
 
 Result<StepChecker> StepChecker::create(const Program& program, const CustomOperators* operators) {
   StepChecker checker(program, operators);
@@ -94,8 +105,8 @@ Result<std::vector<PackRequest>> StepChecker::check(const Step& step,
           input && std::ranges::find(packs, static_cast<int>(i), &PackRequest::input) != packs.end();
       if (type != nullptr && !packed && !satisfies(rules[i], type->shape, type->strides)) {
         return fail(StatusCode::kDataLoss,
-                    "Operand ({}) lies with strides that implementation '{}' does not take.", i,
-                    implementation.name);
+                    "Operand ({}) lies with strides ({}), which implementation '{}' does not take.", i,
+                    strides_of(*type), implementation.name);
       }
     }
   }

@@ -33,6 +33,17 @@ Result<void> check_strides(const TensorSpec& operand) {
   return {};
 }
 
+// Of each storage; −1 where it is a workspace, which plan_shape() measures. verify_shape() found that they
+// fit.
+std::vector<int64_t> storage_bytes(const Program& program, const ShapeValues& values) {
+  std::vector<int64_t> bytes;
+  bytes.reserve(program.storages.size());
+  for (const Storage& storage : program.storages) {
+    bytes.push_back(storage.bytes < 0 ? -1 : values[storage.bytes]);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Result<ShapeValues> evaluate_shapes(const Program& program, std::span<const int64_t> symbols) {
@@ -126,23 +137,11 @@ Plan step_needs(const Step& step, const ConcreteOp& op) {
   return largest;
 }
 
-Result<std::vector<int64_t>> storage_bytes(const Program& program, const ShapeValues& values) {
-  std::vector<int64_t> bytes;
-  for (const Storage& storage : program.storages) {
-    bytes.push_back(storage.bytes < 0 ? -1 : values[storage.bytes]);
-    if (storage.bytes >= 0 && (bytes.back() < 0 || bytes.back() > kDimMax)) {
-      return fail(StatusCode::kOutOfRange, "A tensor of program '{}' has a size of ({}) bytes.", program.name,
-                  bytes.back());
-    }
-  }
-  return bytes;
-}
-
 Result<ShapePlan> plan_shape(const Program& program, const ShapeValues& values,
                              std::span<const ConcreteStep> prepare_steps,
                              std::span<const ConcreteStep> steps) {
   ShapePlan plan;
-  WEIR_ASSIGN(plan.storage_bytes, storage_bytes(program, values));
+  plan.storage_bytes = storage_bytes(program, values);
   const auto measure = [&](std::span<const Step> program_steps,
                            std::span<const ConcreteStep> concrete) -> Result<void> {
     for (size_t i = 0; i < program_steps.size(); ++i) {

@@ -67,7 +67,4 @@ Result<ShapePlan> plan_shape(const Program& program, const ShapeValues& values,
                              std::span<const ConcreteStep> prepare_steps,
                              std::span<const ConcreteStep> steps);
 
-// Bytes of each storage; −1 where it is a workspace that plan_shape() measures.
-Result<std::vector<int64_t>> storage_bytes(const Program& program, const ShapeValues& values);
-
 }  // namespace weir

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Shapes that do not fit a program; those that do are planned by every test of sessions.
 #include "runtime/concrete.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <limits>
+
+#include "base/testing/results.h"
+#include "program/testing/sample_programs.h"
 
 namespace weir {
 namespace {
@@ -33,6 +35,36 @@ TEST(EvaluateShapes, AsksOfConstraintsWhatNumbersAllow) {
   const Result<ShapeValues> refused = evaluate_shapes(with_constraint(Kind::kDivides, 12, 5), {});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message(), "The shapes do not fit: the sides agree ((12) and (5)).");
+}
+
+TEST(EvaluateShapes, SaysWhatDoesNotFit) {
+  const Program program = samples::dynamic_program();
+  EXPECT_ERROR(evaluate_shapes(program, std::vector<int64_t>{65, 5}), StatusCode::kOutOfRange,
+               "Dimension 'batch' is (65), and the program takes (1) to (64).");
+  Program stricter = program;
+  stricter.constraints.push_back({Constraint::Kind::kAtMost, program.constraints[0].a,
+                                  program.constraints[0].b, "At most two rows are needed"});
+  EXPECT_ERROR(evaluate_shapes(stricter, std::vector<int64_t>{3, 5}), StatusCode::kInvalidArgument,
+               "The shapes do not fit: At most two rows are needed ((5) and (2)).");
+}
+
+TEST(PlanShape, CountsBytesInSixtyFourBits) {
+  // Each of the most bytes that a tensor may have, all alive at once.
+  Program program;
+  program.name = "huge";
+  program.dims = {{.op = DimOp::kConstant, .value = kDimMax}};
+  program.symbols = {{"n", {1, 2}, {SymbolSource::Kind::kDimension, 0, 0}}};
+  constexpr int32_t kStorages = 1 << 15;
+  for (int32_t i = 0; i < kStorages; ++i) {
+    program.storages.push_back({StorageKind::kActivation, 0, 0, 0, -1, -1, "", 0});
+    program.placement_order.push_back(i);
+  }
+  const ShapeValues values{{1}, {kDimMax}, {Dim(kDimMax)}};
+  EXPECT_ERROR(plan_shape(program, values, {}, {}), StatusCode::kOutOfRange,
+               "The tensors of program 'huge' have more bytes together than 64 bits count.");
+  program.placement_order.resize(2);
+  program.storages.resize(2);
+  EXPECT_EQ(must(plan_shape(program, values, {}, {})).arena_bytes, 2 * kDimMax);
 }
 
 }  // namespace

@@ -48,6 +48,19 @@ Program program() {
   return p;
 }
 
+TEST(Sessions, TakeDimensionsFromShapesAlone) {
+  Program source = program();
+  source.symbols[0].source = {SymbolSource::Kind::kElement, 1, 0};
+  const auto image = std::make_shared<const std::vector<std::byte>>(must(program_image(source, {})));
+  const Ref<Session> session =
+      must(Session::create(must(read_program(*image, image)), must(create_cpu_device({.threads = 1})), {}));
+  const std::vector<std::vector<int64_t>> shapes = {{2, 4}, {2}};
+  EXPECT_ERROR(
+      session->symbols_of(shapes), StatusCode::kUnimplemented,
+      "Dimension 'n' of program 'doubler' is element (0) of input 'rows', and only the shapes of inputs give "
+      "dimensions their values here; compile the model with a number for it.");
+}
+
 class Requests : public ::testing::TestWithParam<DeviceToggles> {
  protected:
   void SetUp() override {

@@ -180,9 +180,12 @@ Result<std::vector<int64_t>> Session::symbols_of(std::span<const std::vector<int
   for (size_t s = 0; s < symbols.size(); ++s) {
     const SymbolSource& source = program.symbols[s].source;
     if (source.kind != SymbolSource::Kind::kDimension) {
-      return fail(StatusCode::kUnimplemented,
-                  "Dimension '{}' is an element of input '{}', and no value is given for it.",
-                  program.symbols[s].name, program.inputs[static_cast<size_t>(source.input)].name);
+      return fail(
+          StatusCode::kUnimplemented,
+          "Dimension '{}' of program '{}' is element ({}) of input '{}', and only the shapes of inputs give "
+          "dimensions their values here; compile the model with a number for it.",
+          program.symbols[s].name, name_, source.index,
+          program.inputs[static_cast<size_t>(source.input)].name);
     }
     symbols[s] = shapes[static_cast<size_t>(source.input)][static_cast<size_t>(source.index)];
   }

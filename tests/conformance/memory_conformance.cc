@@ -89,15 +89,41 @@ TEST_P(Memory, ManagedCarriesRangesBothWays) {
 }
 
 TEST_P(Memory, SizesAndAlignmentsOutOfRangeAreErrors) {
-  EXPECT_FAILS(device_->create_buffer({.size = 0, .label = "none"}), StatusCode::kInvalidArgument,
-               "Buffer 'none' has a size (0)");
-  EXPECT_FAILS(device_->create_buffer({.size = -5, .label = "less"}), StatusCode::kInvalidArgument, "(-5)");
-  EXPECT_FAILS(device_->create_buffer({.size = std::numeric_limits<int64_t>::max(), .label = "most"}),
-               StatusCode::kInvalidArgument, "Buffer 'most'");
-  EXPECT_FAILS(device_->create_buffer({.size = 64, .alignment = 48, .label = "odd"}),
-               StatusCode::kInvalidArgument, "Buffer 'odd' has an alignment (48)");
-  EXPECT_FAILS(device_->create_heap({.size = 0, .label = "no heap"}), StatusCode::kInvalidArgument,
-               "Heap 'no heap' has a size (0)");
+  const std::string device(device_->info().name);
+  const int64_t limit = device_->info().limits.buffer_bytes;
+  const auto sizes = [&](const char* what, int64_t size, int64_t most, const char* where) {
+    return fmt::format("{} has a size ({}), and device '{}' takes (1 to {}) bytes{}.", what, size, device,
+                       most, where);
+  };
+  struct Case {
+    BufferDescriptor descriptor;
+    std::string message;
+  };
+  std::vector<Case> cases = {
+      {{.size = 0, .label = "none"}, sizes("Buffer 'none'", 0, limit, "")},
+      {{.size = -5, .label = "less"}, sizes("Buffer 'less'", -5, limit, "")},
+      {{.size = 64, .alignment = 48, .label = "odd"},
+       "Buffer 'odd' has an alignment (48), and the allowed ones are (powers of two up to 1073741824)."},
+      {{.size = 64, .alignment = -64, .label = "odd"},
+       "Buffer 'odd' has an alignment (-64), and the allowed ones are (powers of two up to 1073741824)."},
+      {{.size = 64, .alignment = int64_t{1} << 31, .label = "odd"},
+       "Buffer 'odd' has an alignment (2147483648), and the allowed ones are (powers of two up to "
+       "1073741824)."},
+  };
+  if (GetParam().validation) {
+    const int64_t most = limit / 2;
+    cases.push_back(
+        {{.size = most + 1, .label = "most"}, sizes("Buffer 'most'", most + 1, most, " where it validates")});
+    EXPECT_ERROR(device_->create_heap({.size = limit, .label = "most"}), StatusCode::kInvalidArgument,
+                 sizes("Heap 'most'", limit, most, " where it validates"));
+  } else {
+    cases.push_back({{.size = limit + 1, .label = "most"}, sizes("Buffer 'most'", limit + 1, limit, "")});
+  }
+  for (const Case& c : cases) {
+    EXPECT_ERROR(device_->create_buffer(c.descriptor), StatusCode::kInvalidArgument, c.message);
+  }
+  EXPECT_ERROR(device_->create_heap({.size = 0, .label = "no heap"}), StatusCode::kInvalidArgument,
+               sizes("Heap 'no heap'", 0, limit, ""));
 }
 
 TEST_P(Memory, AccountCountsByCategoryAndGivesBack) {
@@ -195,8 +221,8 @@ TEST_P(Memory, ImportUsesTheMemoryItselfOrSaysWhyNot) {
   if (executes()) {
     EXPECT_THAT(values, ElementsAre(2, 3, 4, 5));
   }
-  EXPECT_FAILS(device_->import_buffer({.pointer = nullptr, .size = 4, .label = "null"}),
-               StatusCode::kInvalidArgument, "'null' has a null pointer");
+  EXPECT_ERROR(device_->import_buffer({.pointer = nullptr, .size = 4, .label = "null"}),
+               StatusCode::kInvalidArgument, "Imported buffer 'null' has a null pointer.");
 }
 
 class Flag : public RefCounted {

@@ -28,6 +28,7 @@ def unescape(text):
 
 def messages_of(text):
     """The format strings of the calls: adjacent literals joined, sentences only."""
+    text = re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE)
     found = []
     for call in CALL.finditer(text):
         position, depth, literals, last = call.end(), 1, [], None
@@ -91,9 +92,9 @@ def main() -> int:
     sources, asserted = [], []
     for root in ("src", "tools", "libraries"):
         for file in sorted((source / root).rglob("*")):
-            if file.suffix not in (".cc", ".h"):
+            if file.suffix not in (".cc", ".h", ".c"):
                 continue
-            if file.name.endswith("_test.cc") or "testing" in file.parts:
+            if file.stem.endswith("_test") or "testing" in file.parts:
                 asserted.append(joined_literals(file.read_text()))
             elif not file.name.endswith("_benchmark.cc"):
                 sources.append(file)

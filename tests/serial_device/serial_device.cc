@@ -186,6 +186,7 @@ Result<Ref<Device>> create_serial_device(const SerialDeviceOptions& options) {
                  .tiles = int64_t{1} << 40,
                  .participants = 1,
                  .slots = 65536};
+  info.binding_alignment = 4;  // the other devices take any offset
   info.capabilities = {
       .cpu_kernels = true, .host_calls = true, .inline_execution = true, .import_host_memory = true};
   info.toggles = {{"validation",

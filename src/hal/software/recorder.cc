@@ -45,7 +45,7 @@ std::optional<BufferRange> Recorder::checked(std::string_view what, const Buffer
   BufferRange result = range;
   if (range.offset < 0 || range.size < -1) {
     refuse(StatusCode::kOutOfRange,
-           "The {} has an offset ({}) and a size ({}), and the least are (0) and (−1).", what, range.offset,
+           "The {} has an offset ({}) and a size ({}), and the least are (0) and (-1).", what, range.offset,
            range.size);
     return std::nullopt;
   }
@@ -292,7 +292,8 @@ void Recorder::fill(const BufferRange& target, uint8_t value) {
     return;
   }
   if (good->size < 0) {
-    refuse(StatusCode::kInvalidArgument, "The target of a fill, slot ({}), has no size.", good->slot);
+    refuse(StatusCode::kInvalidArgument,
+           "The target of a fill, slot ({}), has no size, and one in a slot has to state it.", good->slot);
     return;
   }
   if (good->size == 0) {
@@ -344,9 +345,12 @@ void Recorder::copy(const BufferRange& source, const BufferRange& target) {
 }
 
 void Recorder::host_call(HostCall call, void* user) {
-  if (!device_.info().capabilities.host_calls || call == nullptr) {
-    refuse(StatusCode::kUnimplemented, "Device '{}' takes no host calls, or this one has no function.",
-           device_.info().name);
+  if (call == nullptr) {
+    refuse(StatusCode::kInvalidArgument, "A host call has no function.");
+    return;
+  }
+  if (!device_.info().capabilities.host_calls) {
+    refuse(StatusCode::kUnimplemented, "Device '{}' takes no host calls.", device_.info().name);
     return;
   }
   add({.kind = RecordedCommand::Kind::kHostCall, .call = call, .user = user});

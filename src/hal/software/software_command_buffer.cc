@@ -19,14 +19,11 @@ Status reported(const StatusRecord& record) {
 
 Status fault(const StatusRecord& record, const std::string& label) {
   Status status =
-      record.code == static_cast<int32_t>(StatusRecord::Code::kReported) ? reported(record)
-      : record.code == static_cast<int32_t>(StatusRecord::Code::kIndexOutOfRange)
-          ? Status(StatusCode::kOutOfRange,
+      record.code == StatusRecord::Code::kReported
+          ? reported(record)
+          : Status(StatusCode::kOutOfRange,
                    fmt::format("Step ({}) met an index ({}) in its data, and the axis has an extent of ({}).",
-                               record.step, record.operands[0], record.operands[1]))
-          : Status(StatusCode::kInternal,
-                   fmt::format("Step ({}) reports the fault ({}) with operands ({}, {}).", record.step,
-                               record.code, record.operands[0], record.operands[1]));
+                               record.step, record.operands[0], record.operands[1]));
   status.add_context(fmt::format("while running command buffer '{}'", label));
   return status;
 }
@@ -58,14 +55,27 @@ Result<void> check_binding(const CommandBuffer& commands, std::string_view what,
   const int64_t alignment = commands.device().info().binding_alignment;
   if (offset < 0 || offset % alignment != 0) {
     return fail(StatusCode::kInvalidArgument,
-                "Buffer '{}' is bound as {} at offset ({}), which is no multiple of ({}).", buffer.label(),
-                what, offset, alignment);
+                "Buffer '{}' is bound as {} at offset ({}), and device '{}' takes (0) and multiples of ({}).",
+                buffer.label(), what, offset, commands.device().info().name, alignment);
   }
   if (offset > buffer.size() || bytes > buffer.size() - offset) {
     return fail(
         StatusCode::kOutOfRange,
         "Buffer '{}' has ({}) bytes, and as {} of command buffer '{}' it needs ({}) from offset ({}).",
         buffer.label(), buffer.size(), what, commands.label(), bytes, offset);
+  }
+  return {};
+}
+
+Result<void> check_scratch_binding(const CommandBuffer& commands, const Buffer& buffer, int64_t offset) {
+  WEIR_TRY(check_binding(commands, "scratch", buffer, offset, commands.scratch_bytes()));
+  const uintptr_t address =
+      reinterpret_cast<uintptr_t>(buffer.device_bytes()) + static_cast<uintptr_t>(offset);
+  if (address % 64 != 0) {
+    return fail(
+        StatusCode::kInvalidArgument,
+        "Buffer '{}' is bound as scratch at offset ({}), whose address ({:#x}) is no multiple of (64).",
+        buffer.label(), offset, address);
   }
   return {};
 }
@@ -139,12 +149,8 @@ Result<void> SoftwareCommandBuffer::release_bindings() {
 }
 
 Result<void> SoftwareCommandBuffer::bind_scratch(Buffer& buffer, int64_t offset) {
-  WEIR_TRY(check_binding(*this, "scratch", buffer, offset, scratch_bytes()));
+  WEIR_TRY(check_scratch_binding(*this, buffer, offset));
   std::byte* bytes = buffer.device_bytes();
-  if (reinterpret_cast<uintptr_t>(bytes + offset) % 64 != 0) {
-    return fail(StatusCode::kInvalidArgument,
-                "Buffer '{}' is bound as scratch at an address that is no multiple of (64).", buffer.label());
-  }
   if (scratch_bytes_ > 0 && !scratch_) {
     --unbound_;
   }

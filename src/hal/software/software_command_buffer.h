@@ -20,6 +20,8 @@ namespace weir {
 // Whether `buffer` may be bound at `offset` where `bytes` are needed: state, device, alignment, range.
 Result<void> check_binding(const CommandBuffer& commands, std::string_view what, const Buffer& buffer,
                            int64_t offset, int64_t bytes);
+// What bind_scratch() takes: kernels find their scratch at a multiple of 64 bytes.
+Result<void> check_scratch_binding(const CommandBuffer& commands, const Buffer& buffer, int64_t offset);
 // Whether `storage` holds a sealed form of `bytes` bytes.
 Result<void> check_storage(const CommandBuffer& commands, std::span<const std::byte> storage, int64_t bytes);
 

@@ -317,7 +317,7 @@ Result<void> ValidationCommandBuffer::make_checked_scratch() {
 }
 
 Result<void> ValidationCommandBuffer::bind_scratch(Buffer& buffer, int64_t offset) {
-  WEIR_TRY(check_binding(*this, "scratch", buffer, offset, scratch_bytes()));
+  WEIR_TRY(check_scratch_binding(*this, buffer, offset));
   if (checked_scratch_) {
     return inner_->bind_scratch(*checked_scratch_, checked_scratch_->size() - inner_->scratch_bytes());
   }
