@@ -1,21 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Which error messages no test asserts.
+"""That each error message is asserted by a test.
 
-    coverage.py SOURCE_FOLDER [--list] [--record]
+    coverage.py SOURCE_FOLDER
 
 Every message of the sources (the format strings of fail(), Status(), refuse() and their like in src, tools and libraries)
 has fixed parts between its values. A message counts as asserted where a test, messages.txt or another table of expected
-answers has one of its fixed parts, or a stretch of one. What no test reaches is listed in unasserted.txt
-with the file that has it; a message that is in neither place fails the test. A line that is no longer needed is named.
---list prints the state, --record writes the list anew.
+answers has one of its fixed parts, or a stretch of one. A message that none has is named with its file, and fails the test:
+write the test beside the source, or, where nothing can provoke it, let the message go.
 """
 import argparse
 import pathlib
 import re
 import sys
 
-LIST = pathlib.Path(__file__).parent / "unasserted.txt"
 CALL = re.compile(r"\b(?:fail|weir::fail|refuse|unsupported|Status|no_memory|damaged|wrong|file_error)\s*\(")
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 LEAST = 12  # characters of a fixed part that say which message it is
@@ -85,8 +83,6 @@ def joined_literals(text):
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", type=pathlib.Path)
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
     source = arguments.source
     sources, asserted = [], []
@@ -99,7 +95,7 @@ def main() -> int:
             elif not file.name.endswith("_benchmark.cc"):
                 sources.append(file)
     for file in sorted((source / "tests").rglob("*")):
-        if file.suffix in (".cc", ".h", ".py", ".txt", ".c") and file.name not in ("coverage.py", LIST.name):
+        if file.suffix in (".cc", ".h", ".py", ".txt", ".c") and file.name != "coverage.py":
             asserted.append(joined_literals(file.read_text()))
     for file in sorted((source / "tools").rglob("*.py")):
         asserted.append(joined_literals(file.read_text()))
@@ -114,19 +110,10 @@ def main() -> int:
             if not any(is_asserted(part, tests) for part in parts):
                 missing.append(f"{file.relative_to(source)}: {message}".replace("\n", "\\n"))
     missing = sorted(set(missing))
-    if arguments.record:
-        head = [line for line in LIST.read_text().splitlines() if line.startswith("#")] if LIST.exists() else []
-        LIST.write_text("\n".join(head + missing) + "\n")
-    known = {line for line in LIST.read_text().splitlines() if line and not line.startswith("#")} if LIST.exists() else set()
-    new, gone = sorted(set(missing) - known), sorted(known - set(missing))
-    for line in new:
+    for line in missing:
         print(f"asserted by no test: {line}")
-    for line in gone:
-        print(f"in the list for nothing: {line}")
-    print(f"{total} messages, {total - len(missing)} asserted by tests, {len(missing)} listed as not")
-    if arguments.list:
-        print("\n".join(missing))
-    return 1 if new or total < 300 else 0
+    print(f"{total} messages, {total - len(missing)} asserted by tests")
+    return 1 if missing or total < 300 else 0
 
 
 if __name__ == "__main__":

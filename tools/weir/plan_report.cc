@@ -143,6 +143,14 @@ nlohmann::ordered_json to_json(const PlanReport& report) {
   return json;
 }
 
+Result<void> check_counted(const PlanReport& report) {
+  if (report.counted && report.counted->total != report.ledger.total) {
+    return fail(StatusCode::kInternal, "The plan says ({}) bytes, and a request and its session count ({}).",
+                report.ledger.total, report.counted->total);
+  }
+  return {};
+}
+
 std::string ledger_text(const PlanReport::Ledger& ledger, const PlanReport::Ledger* counted) {
   Table table(counted != nullptr ? std::vector{kLeft, kRight, kRight, kRight, kLeft}
                                  : std::vector{kLeft, kRight, kRight, kLeft});

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
+
 namespace weir::cli {
 
 struct PlanReport {
@@ -101,6 +103,9 @@ nlohmann::ordered_json to_json(const std::vector<PlanReport::Notice>& notices);
 // For a terminal: ledger, bounds, the largest tensors where memory is fullest, notices. `with_blocks`: also
 // every block of the arena with its place.
 std::string plan_text(const PlanReport& report, bool with_blocks);
+
+// The error where what was counted is not what was planned.
+Result<void> check_counted(const PlanReport& report);
 
 // A line each, and the total; what was counted beside it where it is not null.
 std::string ledger_text(const PlanReport::Ledger& ledger, const PlanReport::Ledger* counted);

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/testing/results.h"
 #include "tools/weir/plan_html.h"
 
 namespace weir::cli {
@@ -106,6 +107,17 @@ TEST(PlanReport, WhatWasCountedStandsBesideThePlan) {
   EXPECT_EQ(json["planned"]["host"], 76);
   EXPECT_EQ(json["counted"]["host"], 80);
   EXPECT_FALSE(to_json(small_report()).contains("counted"));
+}
+
+TEST(PlanReport, WhatIsCountedIsWhatIsPlanned) {
+  PlanReport report;
+  report.ledger.total = 640;
+  must(check_counted(report));
+  report.counted = report.ledger;
+  must(check_counted(report));
+  report.counted->total = 704;
+  EXPECT_ERROR(check_counted(report), StatusCode::kInternal,
+               "The plan says (640) bytes, and a request and its session count (704).");
 }
 
 TEST(PlanReport, TextOfNothing) {

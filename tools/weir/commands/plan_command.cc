@@ -292,10 +292,7 @@ Result<void> plan(const PlanOptions& options) {
   } else {
     print(plan_text(report, options.blocks));
   }
-  if (report.counted && report.counted->total != report.ledger.total) {
-    return fail(StatusCode::kInternal, "The plan says ({}) bytes, and a request and its session count ({}).",
-                report.ledger.total, report.counted->total);
-  }
+  WEIR_TRY(check_counted(report));
   return check_limit(report.ledger, limit);
 }
 

@@ -77,7 +77,7 @@ Result<void> RequestShape::take_options(std::span<const ShapeArgument> shapes,
   for (const NamedType& input : inputs_) {
     input_names.push_back(input.name);
   }
-  std::vector<bool> given(inputs_.size(), false);
+  std::vector<const ShapeArgument*> given(inputs_.size(), nullptr);
   for (const ShapeArgument& shape : shapes) {
     size_t index = 0;
     if (!shape.input.empty()) {
@@ -91,10 +91,11 @@ Result<void> RequestShape::take_options(std::span<const ShapeArgument> shapes,
                   "A --shape without a name is for programs of one input, and this has ({}): {}.",
                   inputs_.size(), quoted_list(input_names));
     }
-    if (given[index]) {
-      return fail(StatusCode::kInvalidArgument, "Input '{}' has two shapes.", inputs_[index].name);
+    if (given[index] != nullptr) {
+      return fail(StatusCode::kInvalidArgument, "Input '{}' is given two shapes, ({}) and ({}).",
+                  inputs_[index].name, fmt::join(given[index]->shape, "x"), fmt::join(shape.shape, "x"));
     }
-    given[index] = true;
+    given[index] = &shape;
     WEIR_TRY(take_input(index, shape.shape, "--shape"));
   }
   std::vector<std::string> names;

@@ -112,7 +112,7 @@ TEST_F(RequestShapeTest, ErrorsSayWhatTheProgramHas) {
   EXPECT_THAT(refusal({"x=1"}, {}),
               HasSubstr("no input 'x' for --shape; its inputs are 'ids', 'mask' and 'picture'"));
   EXPECT_THAT(refusal({"1x2"}, {}), HasSubstr("programs of one input, and this has (3)"));
-  EXPECT_THAT(refusal({"ids=2x2", "ids=2x2"}, {}), HasSubstr("'ids' has two shapes"));
+  EXPECT_EQ(refusal({"ids=2x2", "ids=3x2"}, {}), "Input 'ids' is given two shapes, (2x2) and (3x2).");
   EXPECT_EQ(refusal({"ids=2x2x3"}, {}),
             "Input 'ids' is int64[batch, tokens], and --shape gives it (3) axes.");
   EXPECT_EQ(
