@@ -104,12 +104,9 @@ TEST_F(Sessions, OptionsAreChecked) {
   const weir_shape_choice nameless = {nullptr, nullptr, 0};
   const weir_shape_choice deep = {"x", nullptr, 9};
   const weir_state_choice half = {"x", nullptr};
-  int32_t most = 0;
-  {
-    weir_device_info info = WEIR_INIT(weir_device_info);
-    weir_device_get_info(device_, &info);
-    most = info.max_participants;
-  }
+  weir_device_info info = WEIR_INIT(weir_device_info);
+  ASSERT_OK(weir_device_get_info(device_, &info));
+  const int32_t most = info.max_participants;
   struct Case {
     std::function<void(weir_session_options&)> change;
     std::string message;

@@ -114,7 +114,8 @@ extern "C" {
 
 void weir_invocation_index_out_of_range(const weir_invocation* invocation, int64_t index, int64_t extent) {
   if (invocation != nullptr && invocation->status != nullptr) {
-    static_cast<weir::StatusRecord*>(invocation->status)->index_out_of_range(invocation->step, index, extent);
+    static_cast<weir::StatusRecord*>(invocation->status)
+        ->set(invocation->step, weir::StatusRecord::Code::kIndexOutOfRange, index, extent);
   }
 }
 

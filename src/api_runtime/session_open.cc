@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "kernels/isa_name.h"
 #include "runtime/measure.h"
 
 namespace weir::api {

@@ -23,28 +23,28 @@ struct StatusRecord {
   static constexpr size_t kTextBytes = 200;
   std::atomic<int32_t> state{0};  // 0 clear, 1 being written, 2 written
   int32_t step = 0;
-  Code code = Code::kOk;
+  int32_t code = 0;
   int64_t operands[2] = {0, 0};  // kIndexOutOfRange: the index, and the extent of the axis
   char text[kTextBytes] = {};    // ends with a zero; cut where it is longer
 
-  // An index of the data is outside of its axis. Clamp the access and go on afterwards. Safe from any thread.
-  void index_out_of_range(int32_t step_index, int64_t index, int64_t extent) {
+  // Clamp the access and go on afterwards. Safe from any thread.
+  void set(int32_t step_index, Code new_code, int64_t a, int64_t b) {
     int32_t expected = 0;
     if (state.compare_exchange_strong(expected, 1, std::memory_order_acq_rel)) {
       step = step_index;
-      code = Code::kIndexOutOfRange;
-      operands[0] = index;
-      operands[1] = extent;
+      code = static_cast<int32_t>(new_code);
+      operands[0] = a;
+      operands[1] = b;
       state.store(2, std::memory_order_release);
     }
   }
 
-  // Anything else, in words, which are copied.
+  // The same in words, which are copied.
   void report(int32_t step_index, int64_t status_code, std::string_view words) {
     int32_t expected = 0;
     if (state.compare_exchange_strong(expected, 1, std::memory_order_acq_rel)) {
       step = step_index;
-      code = Code::kReported;
+      code = static_cast<int32_t>(Code::kReported);
       operands[0] = status_code;
       operands[1] = 0;
       const size_t size = std::min(words.size(), kTextBytes - 1);

@@ -40,9 +40,6 @@ enum class Isa : uint8_t {
 std::string_view to_string(Isa isa);  // "sse4", "avx2", "avx512"
 // The best that this processor and system have.
 Isa detect_isa();
-// The one of this name; `best` where there is no name. A name that is none, or of more than the best, is an
-// error.
-Result<Isa> isa_named(std::string_view name, Isa best = detect_isa());
 
 // What an implementation asks of an operand's strides.
 enum class LayoutRule : uint8_t {

@@ -74,8 +74,8 @@ class Reporter {
     return {};
   }
 
-  // Places the arena's storages in the program's order.
-  Result<int64_t> place_here(std::span<const Block> blocks, std::span<const int32_t> storages) {
+  // Places the arena's storages, whose sum fits, in the program's order; gives the peak.
+  int64_t place_here(std::span<const Block> blocks, std::span<const int32_t> storages) {
     std::vector<int32_t> number(p_.storages.size(), -1);
     for (size_t i = 0; i < storages.size(); ++i) {
       number[static_cast<size_t>(storages[i])] = static_cast<int32_t>(i);
@@ -87,10 +87,6 @@ class Reporter {
     std::vector<int64_t> found(blocks.size());
     PlacementScratch scratch;
     const int64_t peak = place_in_order(blocks, order, found, scratch);
-    if (peak == std::numeric_limits<int64_t>::max()) {
-      return fail(StatusCode::kOutOfRange,
-                  "The storages of the arena together take more than 64 bits count.");
-    }
     for (size_t i = 0; i < storages.size(); ++i) {
       offsets_[static_cast<size_t>(storages[i])] = found[i];
     }
@@ -126,7 +122,7 @@ class Reporter {
         offsets_[static_cast<size_t>(storage)] = memory_.storage_offset[static_cast<size_t>(storage)];
       }
     } else {
-      WEIR_ASSIGN(r_.peak_bytes, place_here(blocks, storages));
+      r_.peak_bytes = place_here(blocks, storages);
     }
     r_.totals.workspace = r_.peak_bytes - r_.totals.activation;
     return {};

@@ -160,12 +160,13 @@ TEST(Report, RefusesShapesAndSizesThatDoNotFit) {
   ASSERT_FALSE(sizes);
   EXPECT_EQ(sizes.error().message(),
             "There are (1) sizes or offsets of storages, and the program has (6) storages.");
-  // As many bytes as 64 bits count, but not at multiples of 64.
+  // As many bytes as 64 bits count, but not in blocks of 64.
   const int64_t most = std::numeric_limits<int64_t>::max() - kStorageAlignment;
   std::vector<int64_t> bytes(program.storages.size(), 0);
   bytes[4] = most - 100;
   EXPECT_ERROR(report(program, std::vector<int64_t>{3, 5}, {.storage_bytes = bytes}), StatusCode::kOutOfRange,
-               "The storages of the arena together take more than 64 bits count.");
+               "The sum of (128) and (9223372036854775680) does not fit in 64 bits.\n  - while adding up the "
+               "arena's storages");
   bytes[4] = most + 1;
   EXPECT_ERROR(
       report(program, std::vector<int64_t>{3, 5}, {.storage_bytes = bytes}), StatusCode::kOutOfRange,

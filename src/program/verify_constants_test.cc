@@ -80,16 +80,16 @@ TEST(VerifyConstants, RefusesThoseThatLie) {
            storage.last_step = static_cast<int32_t>(p.steps.size()) - 1;
          }
        },
-       "Storage (1) is packed from tensor (1) 'w' and from tensor (5) 'w', which differ."},
+       "Storage (1) is packed from tensor (1) 'w' and from tensor (13) 'w', which differ."},
       {"same name", [](Program& p) { p.constants[1].name = "w"; }, "each has one of its own"},
       {"no name", [](Program& p) { p.constants[1].name = ""; }, "each has one of its own"},
       {"fate", [](Program& p) { p.constants[2].fate = static_cast<ConstantFate>(9); },
-       "Constant (2) 'folded' has the unknown fate (9)."},
+       "Constant (2) 'running_mean' has the unknown fate (9)."},
       {"folded, and there", [](Program& p) { p.constants[2].tensor = 0; }, "is folded, and tensor (0)"},
       {"plain, and not there", [](Program& p) { p.constants[0].tensor = -1; }, "is tensor (-1)"},
       {"an input", [](Program& p) { p.constants[0].tensor = 0; }, "which is no plain constant"},
       {"a part", [](Program& p) { p.storages.back().bytes = add_number(p, 192); },
-       "Tensor (2) is not all of storage (2) in row-major order."},
+       "Tensor (1) is not all of storage (12) in row-major order."},
   };
   for (const Lie& lie : lies) {
     Program program = samples::portable_program();

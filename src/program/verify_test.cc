@@ -263,7 +263,8 @@ TEST(Verify, RefusesStepsThatLie) {
            "The step lacks input (1), and Concat needs it."},
           {"no output", [](Program& p) { p.steps[1].outputs.clear(); },
            "The step has (0) outputs, and Elementwise gives (1) to (1)."},
-          {"absent output", [](Program& p) { p.steps[1].outputs[0] = -1; }, "The step lacks an output"},
+          {"absent output", [](Program& p) { p.steps[1].outputs[0] = -1; },
+           "The step lacks an output, and Elementwise needs it."},
           {"input position", [](Program& p) { p.steps[1].inputs[0] = kNone; },
            "The step reads tensor (99), and the program has (13) tensors.\n  - while verifying input (0)\n  "
            "- while "
@@ -480,7 +481,7 @@ TEST(VerifyShape, ChecksTheNumbersOfAShape) {
   ASSERT_FALSE(verified);
   EXPECT_THAT(verified.error().to_string(),
               HasSubstr("The tensor reaches from element (0) to (15) of storage (0), which has (12)."));
-  EXPECT_ERROR(verify_shape(p, std::span(values).first(3)), StatusCode::kDataLoss,
+  EXPECT_ERROR(verify_shape(p, std::span(values).first(3)), StatusCode::kInvalidArgument,
                fmt::format("There are (3) values of dimensions, and the program has ({}).", p.dims.size()));
 }
 

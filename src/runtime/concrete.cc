@@ -9,8 +9,8 @@
 namespace weir {
 namespace {
 
-// A program's own placement leaves the room that a custom operator asked for when it was compiled; −1: placed
-// for each shape.
+// A program's own placement leaves the room that a custom operator asked for when it was compiled, and none
+// where a step had no workspace; −1: placed for each shape.
 Result<void> check_workspace(const Step& step, int64_t needed, int64_t room) {
   if (room >= 0 && needed > room) {
     return fail(
@@ -155,10 +155,11 @@ Result<ShapePlan> plan_shape(const Program& program, const ShapeValues& values,
       const Plan needs = step_needs(program_steps[i], concrete[i].op(program_steps[i].op));
       plan.scratch_bytes = std::max(plan.scratch_bytes, align_up(needs.scratch_bytes, kStorageAlignment));
       const int32_t workspace = program_steps[i].workspace;
-      if (program_steps[i].op == Op::kCustom) {
-        const int64_t room = workspace < 0 ? 0 : plan.storage_bytes[static_cast<size_t>(workspace)];
-        WEIR_TRY(check_workspace(program_steps[i], needs.workspace_bytes, room));
-      }
+      const int64_t room = workspace < 0 ? 0
+                           : program_steps[i].op == Op::kCustom
+                               ? plan.storage_bytes[static_cast<size_t>(workspace)]
+                               : -1;
+      WEIR_TRY(check_workspace(program_steps[i], needs.workspace_bytes, room));
       if (workspace >= 0) {
         int64_t& bytes = plan.storage_bytes[static_cast<size_t>(workspace)];
         bytes = std::max(bytes, needs.workspace_bytes);

@@ -80,17 +80,16 @@ class StepRecorder {
         encoder_(encoder),
         slots_(slot_layout(program)) {}
 
-  Result<void> record(const Step& step, const ConcreteStep& concrete, const StepKernel& kernel,
-                      int32_t number) {
+  void record(const Step& step, const ConcreteStep& concrete, const StepKernel& kernel, int32_t number) {
     if (!has_work(step, concrete)) {
-      return {};
+      return;
     }
     const ConcreteOp op = concrete.op(step.op);
     alignas(64) std::array<std::byte, kMaxKernelConstants> constants;
     const Implementation& implementation = *kernel.implementation;
     const Extent extent = implementation.extent(op, constants);
     if (extent.tiles == 0) {
-      return {};
+      return;
     }
     touches_.clear();
     encoder_.set_step(number);
@@ -114,12 +113,7 @@ class StepRecorder {
       bind_tensor(binding, step.outputs[i], concrete.outputs[i], true);
     }
     const Plan needs = implementation.plan == nullptr ? Plan{} : implementation.plan(op);
-    if (needs.workspace_bytes > 0) {
-      if (step.workspace < 0) {
-        return fail(StatusCode::kInternal,
-                    "Step '{}' needs a workspace of ({}) bytes, and the program has none for it.", step.name,
-                    needs.workspace_bytes);
-      }
+    if (needs.workspace_bytes > 0) {  // plan_shape() has found that the program has one
       bind(binding,
            at_slot(slots_.arena, plan_.storage_offset[static_cast<size_t>(step.workspace)],
                    plan_.storage_bytes[static_cast<size_t>(step.workspace)]),
@@ -135,7 +129,6 @@ class StepRecorder {
     }
     since_barrier_.insert(since_barrier_.end(), touches_.begin(), touches_.end());
     encoder_.dispatch(extent.tiles);
-    return {};
   }
 
  private:
@@ -223,16 +216,13 @@ SlotLayout slot_layout(const Program& program) {
   return slots;
 }
 
-Result<void> record_steps(const Program& program, std::span<const Step> steps,
-                          std::span<const ConcreteStep> concrete, std::span<const StepKernel> kernels,
-                          const ShapeValues& values, const ShapePlan& plan, const ConstantLayout& constants,
-                          int32_t first_step, Encoder& encoder) {
+void record_steps(const Program& program, std::span<const Step> steps, std::span<const ConcreteStep> concrete,
+                  std::span<const StepKernel> kernels, const ShapeValues& values, const ShapePlan& plan,
+                  const ConstantLayout& constants, int32_t first_step, Encoder& encoder) {
   StepRecorder recorder(program, values, plan, constants, encoder);
   for (size_t i = 0; i < steps.size(); ++i) {
-    WEIR_TRY(recorder.record(steps[i], concrete[i], kernels[i], first_step + static_cast<int32_t>(i)),
-             "while recording step '{}'", steps[i].name);
+    recorder.record(steps[i], concrete[i], kernels[i], first_step + static_cast<int32_t>(i));
   }
-  return {};
 }
 
 void CountingEncoder::set_kernel(Kernel& kernel) {

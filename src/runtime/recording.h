@@ -47,10 +47,9 @@ struct ConstantLayout {
 
 // `steps`, `concrete` and `kernels` are in the same order. Step numbers in status records start from
 // `first_step`.
-Result<void> record_steps(const Program& program, std::span<const Step> steps,
-                          std::span<const ConcreteStep> concrete, std::span<const StepKernel> kernels,
-                          const ShapeValues& values, const ShapePlan& plan, const ConstantLayout& constants,
-                          int32_t first_step, Encoder& encoder);
+void record_steps(const Program& program, std::span<const Step> steps, std::span<const ConcreteStep> concrete,
+                  std::span<const StepKernel> kernels, const ShapeValues& values, const ShapePlan& plan,
+                  const ConstantLayout& constants, int32_t first_step, Encoder& encoder);
 
 // Counts what is recorded.
 class CountingEncoder final : public Encoder {

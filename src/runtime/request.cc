@@ -104,8 +104,8 @@ Result<std::unique_ptr<Request::PreparedShape>> Request::build(const Session::Me
                                                              .participants = session_->participants(),
                                                              .profile = options_.profile,
                                                              .label = label()}));
-  WEIR_TRY(record_steps(program, program.steps, measured.steps, session_->kernels(), measured.values,
-                        measured.plan, session_->constant_layout_, 0, shape->commands->encoder()));
+  record_steps(program, program.steps, measured.steps, session_->kernels(), measured.values, measured.plan,
+               session_->constant_layout_, 0, shape->commands->encoder());
   const CommandBufferCounts counts = shape->commands->counts();
   shape->planned = session_->planned_bytes(measured, counts);
   WEIR_TRY(shape->commands->seal());
@@ -306,8 +306,8 @@ Result<void> Request::run_prepare_steps(PreparedShape& shape, const Session::Mea
       Ref<CommandBuffer> commands,
       session_->device().create_command_buffer(
           {.slots = slots.count, .participants = session_->participants(), .label = "prepared constants"}));
-  WEIR_TRY(record_steps(program, program.prepare_steps, measured.prepare_steps, session_->prepare_kernels(),
-                        measured.values, measured.plan, session_->constant_layout_, 0, commands->encoder()));
+  record_steps(program, program.prepare_steps, measured.prepare_steps, session_->prepare_kernels(),
+               measured.values, measured.plan, session_->constant_layout_, 0, commands->encoder());
   WEIR_TRY(commands->seal());
   WEIR_TRY(commands->bind_slot(slots.prepared, *shape.prepared, 0));
   if (session_->constants_) {

@@ -43,7 +43,7 @@ void gather(const CpuInvocation& invocation) {
   for (int64_t i = invocation.tile_begin; i < invocation.tile_end; ++i) {
     int32_t index = b[i];
     if (index < 0 || index >= extent) {
-      invocation.status->index_out_of_range(invocation.step, index, extent);
+      invocation.status->set(invocation.step, StatusRecord::Code::kIndexOutOfRange, index, extent);
       index = std::clamp(index, 0, extent - 1);
     }
     c[i] = a[index];

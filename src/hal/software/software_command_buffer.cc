@@ -19,7 +19,7 @@ Status reported(const StatusRecord& record) {
 
 Status fault(const StatusRecord& record, const std::string& label) {
   Status status =
-      record.code == StatusRecord::Code::kReported
+      record.code == static_cast<int32_t>(StatusRecord::Code::kReported)
           ? reported(record)
           : Status(StatusCode::kOutOfRange,
                    fmt::format("Step ({}) met an index ({}) in its data, and the axis has an extent of ({}).",

@@ -150,7 +150,7 @@ class Sequence {
     if (length >= 0 && length <= c_.steps) {
       return length;
     }
-    invocation_.status->index_out_of_range(invocation_.step, length, c_.steps + 1);
+    invocation_.status->set(invocation_.step, StatusRecord::Code::kIndexOutOfRange, length, c_.steps + 1);
     return std::clamp<int64_t>(length, 0, c_.steps);
   }
 

@@ -352,7 +352,7 @@ void run_gather(const CpuInvocation& invocation) {
     }
     int64_t chosen = load(c.indices.type, invocation.bindings[1], at).integer;
     if (chosen < -extent || chosen >= extent) {
-      invocation.status->index_out_of_range(invocation.step, chosen, extent);
+      invocation.status->set(invocation.step, StatusRecord::Code::kIndexOutOfRange, chosen, extent);
       chosen = std::clamp<int64_t>(chosen, 0, extent - 1);
     }
     const int64_t target = offset_of(index, c.y.strides, c.y.rank);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/allocation_counter.h"
+#include "kernels/isa_name.h"
 #include "runtime/measure.h"
 #include "tools/weir/commands/bench.h"
 #include "tools/weir/commands/engine.h"

@@ -6,6 +6,7 @@
 
 #include "api_runtime/handles.h"
 #include "hal/cpu/cpu_device.h"
+#include "kernels/isa_name.h"
 #include "runtime/measure.h"
 #include "tools/weir/commands/tensor_input.h"
 

@@ -53,7 +53,7 @@ void gather(const CpuInvocation& invocation) {
                                    : reinterpret_cast<const int32_t*>(indices)[cursor.offset(1)];
     const int64_t extent = constants.extent;
     if (index < -extent || index >= extent) {
-      invocation.status->index_out_of_range(invocation.step, index, extent);
+      invocation.status->set(invocation.step, StatusRecord::Code::kIndexOutOfRange, index, extent);
       index = index < 0 ? 0 : extent - 1;
     }
     if (index < 0) index += extent;

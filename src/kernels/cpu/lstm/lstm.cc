@@ -230,7 +230,8 @@ HWY_INLINE void sequences(const CpuInvocation& invocation, const LstmConstants& 
                                 ? reinterpret_cast<const int64_t*>(invocation.bindings[4])[at]
                                 : reinterpret_cast<const int32_t*>(invocation.bindings[4])[at];
       if (given < 0 || given > constants.steps) {
-        invocation.status->index_out_of_range(invocation.step, given, constants.steps + 1);
+        invocation.status->set(invocation.step, StatusRecord::Code::kIndexOutOfRange, given,
+                               constants.steps + 1);
         length[r] = given < 0 ? 0 : constants.steps;
       } else {
         length[r] = given;
