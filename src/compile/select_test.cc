@@ -19,7 +19,9 @@ TEST(Select, SaysWhyEachImplementationRefuses) {
   desc.inputs = {&x, &w, nullptr};
   desc.outputs = {&y};
   desc.constant = {false, true, false};
-  EXPECT_ERROR(select(desc, {.reference_only = true}), StatusCode::kUnimplemented, "");
+  EXPECT_ERROR(select(desc, {.reference_only = true}), StatusCode::kUnimplemented,
+               "No implementation of operator Conv takes (int32[1, 3, 8, 8], int32[4, 3, 3, 3], none). "
+               "reference.conv: the operands are not of one floating-point type.");
   const Result<Selection> all = select(desc, {});
   ASSERT_FALSE(all);
   EXPECT_TRUE(all.error().message().starts_with(
