@@ -12,8 +12,8 @@
 
 namespace weir {
 
-// The one of this name; `best`, that of the processor, where there is no name. A name that is none, or of more
-// than the best, is an error.
+// The one of this name; `best`, that of the processor, where there is no name. A name that is none, or of
+// more than the best, is an error.
 Result<Isa> isa_named(std::string_view name, Isa best = detect_isa());
 
 }  // namespace weir
