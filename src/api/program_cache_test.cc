@@ -11,10 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "api/model.h"
@@ -289,6 +291,20 @@ TEST_F(Cache, ContentCountsWhereSizeAndTimeAreTheSame) {
 TEST_F(Cache, OnlyASettledFileIsRemembered) {
   open();
   EXPECT_THAT(files(".source"), IsEmpty());
+}
+
+// Once remembered, content is not read again; whatever changes the file's identity, its size and its time as
+// they were, makes it count anew.
+TEST_F(Cache, ARememberedFileThatIsWrittenAnewIsHashedAgain) {
+  set_age(path_, 1000);
+  std::this_thread::sleep_for(std::chrono::milliseconds(3'100));  // it has settled: see kSettledNs
+  EXPECT_EQ(first_weight(open()), 1);
+  ASSERT_EQ(files(".source").size(), 1U);
+  const auto size = fs::file_size(path_);
+  write_model(path_, 9);
+  set_age(path_, 1000);
+  ASSERT_EQ(fs::file_size(path_), size);
+  EXPECT_EQ(first_weight(open()), 9);
 }
 
 TEST_F(Cache, ALinkLeadsToWhatItNames) {

@@ -171,6 +171,38 @@ TEST(ThreadPool, FlushesDenormalsAndRestoresTheCallersState) {
   EXPECT_NE(half, 0.0F);
 }
 
+// Two pieces, and neither ends before both have begun, or some time has passed: a worker runs one of them.
+class SharedDenormalJob final : public DenormalJob {
+ public:
+  int32_t pieces(int32_t, int32_t) const override { return 1; }
+  void run_piece(int32_t stage, int32_t share, int32_t piece, int32_t member) override {
+    begun.fetch_add(1);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+    while (begun.load() < 2 && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
+    if (std::this_thread::get_id() != caller) {
+      by_worker.fetch_add(1);
+      DenormalJob::run_piece(stage, share, piece, member);
+    }
+  }
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<int32_t> begun{0};
+  std::atomic<int32_t> by_worker{0};
+};
+
+TEST(ThreadPool, FlushesDenormalsOnItsWorkers) {
+  const Ref<ThreadPool> pool = *ThreadPool::create({.threads = 2});
+  int32_t by_worker = 0;
+  for (int repeat = 0; repeat < 20 && by_worker == 0; ++repeat) {
+    SharedDenormalJob job;
+    pool->run(job);
+    EXPECT_EQ(job.kept.load(), 0);
+    by_worker += job.by_worker.load();
+  }
+  EXPECT_GT(by_worker, 0);
+}
+
 double processor_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

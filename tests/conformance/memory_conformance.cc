@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Buffers, heaps, imports, and what the account says of them.
+#include <unistd.h>
+
 #include "conformance.h"
 
 namespace weir::conformance {
@@ -49,6 +51,40 @@ TEST_P(Memory, PrivateContentsAreAnError) {
   EXPECT_FAILS(b->read_contents(), StatusCode::kFailedPrecondition, "(Shared, Managed)");
   EXPECT_FAILS(b->did_modify(), StatusCode::kFailedPrecondition, "(Private)");
   EXPECT_FAILS(b->synchronize(), StatusCode::kFailedPrecondition, "(Private)");
+}
+
+// Asks the system, which answers where an access of our own would end the process.
+bool is_readable(const std::byte* byte) {
+  int ends[2] = {-1, -1};
+  EXPECT_EQ(pipe(ends), 0);
+  const bool readable = ::write(ends[1], byte, 1) == 1;
+  close(ends[0]);
+  close(ends[1]);
+  return readable;
+}
+
+TEST_P(Memory, PrivateOfAFarDeviceIsInReachOnlyWhileCommandsRun) {
+  if (!host_calls()) {
+    GTEST_SKIP() << "the device calls nothing of the host's";
+  }
+  struct Look {
+    Ref<Buffer> buffer;
+    bool inside = false;
+  } look{buffer(4, "far", StorageMode::kPrivate)};
+  const std::byte* byte = look.buffer->device_bytes();
+  ASSERT_NE(byte, nullptr);
+  EXPECT_EQ(is_readable(byte), device_->info().unified_memory);
+  const Ref<CommandBuffer> c = commands();
+  c->encoder().host_call(
+      [](void* user) {
+        auto* own = static_cast<Look*>(user);
+        own->inside = is_readable(own->buffer->device_bytes());
+      },
+      &look);
+  must(c->seal());
+  must(run(*c));
+  EXPECT_TRUE(look.inside);
+  EXPECT_EQ(is_readable(byte), device_->info().unified_memory);
 }
 
 TEST_P(Memory, PrivateIsFilledAndReadThroughCopies) {
