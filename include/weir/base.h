@@ -21,9 +21,9 @@
 #endif
 
 // A struct with its size set and all else zero: `weir_buffer_desc desc = WEIR_INIT(weir_buffer_desc);`
-// Structs that may grow begin with `struct_size`, and grow at their end. A caller's may be of an older version
-// (what it lacks is zero, and is not filled in) or of a newer one (what Weir does not know is not looked at); a
-// size that is not set is WEIR_INVALID_ARGUMENT.
+// Structs that may grow begin with `struct_size`, and grow at their end. A caller's may be of an older
+// version (what it lacks is zero, and is not filled in) or of a newer one (what Weir does not know is not
+// looked at); a size that is not set is WEIR_INVALID_ARGUMENT.
 #ifdef __cplusplus
 template <typename T>
 inline T weir_init() {
