@@ -53,9 +53,9 @@ std::string output_type(const Result<Graph>& graph) {
 
 TEST(ConverterTableTest, IsConsistent) {
   std::set<std::tuple<std::string_view, std::string_view, int64_t>> seen;
-  for (const auto& family :
-       {elementwise_converters(), convolution_converters(), product_converters(), normalisation_converters(),
-        shape_converters(), selection_converters(), resize_converters(), composed_converters()}) {
+  for (const auto& family : {elementwise_converters(), activation_converters(), convolution_converters(),
+                             product_converters(), normalisation_converters(), shape_converters(),
+                             selection_converters(), resize_converters(), composed_converters()}) {
     for (const Converter& converter : family) {
       EXPECT_TRUE(seen.emplace(converter.domain, converter.op, converter.since).second) << converter.op;
       EXPECT_NE(find_converter(converter.domain, converter.op, kNewestOpset), nullptr) << converter.op;
