@@ -2,7 +2,7 @@
 //
 // Running a request: inline or through the queue, waiting, cancelling, and what happens on completion.
 //
-// What is started holds a reference to its request until `completed` has run on a thread of the queue.
+// What is started holds a reference to its request until `start_ended` has run on a thread of the queue.
 // Lock order: completion_mutex_, then the queue's and the command buffer's.
 #include <thread>
 
@@ -129,28 +129,37 @@ Result<void> Request::bind_states() {
   return states_.bind(*current_->commands, slot_layout(session_->program()).states);
 }
 
-void Request::completed(void* user, const Status* status) {
-  const Ref<Request> self = Ref<Request>::adopt(static_cast<Request*>(user));
+void Request::end_run(const Status* status) {
   Result<void> result;
   {
     // Over before anybody who waits goes on, and may write the trace.
-    const TraceSpan span(self->trace(), self->text(&RequestTrace::completion));
-    if (self->tracer_) {
-      self->tracer_->add_run(*self->current_->commands, self->current_->traced_steps);
+    const TraceSpan span(trace(), text(&RequestTrace::completion));
+    if (tracer_) {
+      tracer_->add_run(*current_->commands, current_->traced_steps);
     }
     if (status == nullptr) {
-      result = self->deliver();
+      result = deliver();
     } else {
-      result = with_memory_guard([&] { return self->with_step_name(std::unexpected(*status)); });
+      result = with_memory_guard([&] { return with_step_name(std::unexpected(*status)); });
     }
   }
-  if (const CompletionHandler handler = self->conclude(result)) {
-    const TraceSpan span(self->trace(), self->text(&RequestTrace::handler));
+  if (const CompletionHandler handler = conclude(result)) {
+    const TraceSpan span(trace(), text(&RequestTrace::handler));
     handler.call(result ? nullptr : &result.error());
-    const std::lock_guard lock(self->completion_mutex_);
-    --self->handlers_;
-    self->completion_.notify_all();
+    const std::lock_guard lock(completion_mutex_);
+    --handlers_;
+    completion_.notify_all();
   }
+}
+
+void Request::start_ended(void* user, const Status* status) {
+  const Ref<Request> self = Ref<Request>::adopt(static_cast<Request*>(user));
+  self->end_run(status);
+}
+
+// Whoever waits in `run` has a reference, and may drop it as soon as it hears: nothing is touched after that.
+void Request::run_ended(void* user, const Status* status) {
+  static_cast<Request*>(user)->end_run(status);
 }
 
 void Request::settle() {
@@ -181,13 +190,13 @@ Result<SubmitAnswer> Request::start(std::span<const EventPoint> waits, std::span
   submission.signals = signals;
   submission.on_full = OnFull::kWouldBlock;
   submission.may_run_inline = false;
-  submission.on_complete = {.function = completed, .user = this};
+  submission.on_complete = {.function = start_ended, .user = this};
   const Ref<Request> self(this);  // its handler may drop the caller's before we are done here
-  // `completed` waits for the lock, so whoever sees the run in flight sees a submission, which can be
+  // `start_ended` waits for the lock, so whoever sees the run in flight sees a submission, which can be
   // cancelled.
   const std::lock_guard lock(completion_mutex_);
   begin_run(true, on_complete);
-  retain();  // belongs to `completed`
+  retain();  // belongs to `start_ended`
   Result<SubmitAnswer> answer = with_memory_guard([&] { return session_->queue().submit(submission); });
   if (!answer || *answer != SubmitAnswer::kQueued) {
     abandon_run();
@@ -244,7 +253,8 @@ Result<void> Request::run() {
   }
   Queue& queue = session_->queue();
   const bool in_own_handler = queue.is_own_thread();
-  if (in_own_handler && !session_->device().info().capabilities.inline_execution) {
+  const bool runs_inline = session_->device().info().capabilities.inline_execution;
+  if (in_own_handler && !runs_inline) {
     return fail(
         StatusCode::kFailedPrecondition,
         "A completion handler runs a request of '{}', and device '{}' needs the thread that calls the "
@@ -257,9 +267,13 @@ Result<void> Request::run() {
   SubmitDescriptor submission;
   submission.command_buffer = current_->commands.get();
   submission.on_full = in_own_handler ? OnFull::kWouldBlock : OnFull::kWait;
+  if (!runs_inline) {
+    // The handler comes when the queue has let go of the command buffer: what waits for it owns all again.
+    submission.on_complete = {.function = run_ended, .user = this};
+  }
   {
     const std::lock_guard lock(completion_mutex_);
-    begin_run(false, {});
+    begin_run(!runs_inline, {});
   }
   const Result<SubmitAnswer> answer = with_memory_guard([&] { return queue.submit(submission); });
   if (!answer || *answer == SubmitAnswer::kWouldBlock || *answer == SubmitAnswer::kBusy) {
@@ -273,6 +287,11 @@ Result<void> Request::run() {
         "A completion handler runs a request of '{}', and the queue is full ({} in flight); start the "
         "request instead.",
         session_->name(), queue.stats().in_flight);
+  }
+  if (!runs_inline) {
+    std::unique_lock lock(completion_mutex_);
+    completion_.wait(lock, [&] { return !in_flight_; });
+    return error_ ? Result<void>(std::unexpected(*error_)) : Result<void>{};
   }
   Result<void> result = with_memory_guard([&] { return with_step_name(current_->commands->wait()); });
   if (tracer_) {

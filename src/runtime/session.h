@@ -358,7 +358,10 @@ class Request : public RefCounted {
   Result<void> bind_states();
   Result<void> copy_bound_outputs();
   Result<void> deliver();
-  static void completed(void* user, const Status* status);
+  // Handlers of the queue: of what `start` and `run` submitted.
+  static void start_ended(void* user, const Status* status);
+  static void run_ended(void* user, const Status* status);
+  void end_run(const Status* status);
   // Makes the shape of `commands` (null: none) the one that runs from now on.
   void set_active(CommandBuffer* commands);
   // A submission of `active_` follows; under completion_mutex_.
