@@ -217,6 +217,21 @@ TEST_P(Validation, NamesTheStepThatReadsWhatNothingHasWritten) {
   EXPECT_EQ(out->read_contents().value()[63], std::byte{5});
 }
 
+// What is written counts to the byte on both sides.
+TEST_P(Validation, WritingTheEndOfABufferLeavesItsBeginningUnwritten) {
+  const Ref<Buffer> fresh =
+      *device_->create_buffer({.size = 64, .mode = StorageMode::kPrivate, .label = "fresh"});
+  const Ref<Buffer> out = filled(64, "out");
+  const Ref<CommandBuffer> end = commands();
+  end->encoder().fill(at(*fresh, 48, 16), 5);
+  end->encoder().barrier();
+  copy(end->encoder(), 8, at(*fresh, 32, 32), at(*out), 8);
+  ASSERT_TRUE(end->seal());
+  const Result<void> ran = run(*end);
+  ASSERT_FALSE(ran);
+  EXPECT_THAT(ran.error().message(), HasSubstr("nothing has written byte (32)."));
+}
+
 TEST_P(Validation, UsageIsCheckedForBuffersAndSlots) {
   const Ref<Buffer> source = *device_->create_buffer(
       {.size = 64, .usage = BufferUsage::kCopySource | BufferUsage::kKernelRead, .label = "source"});
