@@ -80,7 +80,9 @@ TEST_F(AtomicFileTest, SaysWhyItCannotBeCreated) {
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().code(), StatusCode::kNotFound);
   EXPECT_EQ(file.error().message(),
-            fmt::format("File '{}' cannot be created: No such file or directory.", path.string()));
+            fmt::format(
+                "File '{}' cannot be created: No such file or directory; its folder has to be there before.",
+                path.string()));
 }
 
 TEST_F(AtomicFileTest, SaysThatAFolderIsReadOnly) {

@@ -56,8 +56,9 @@ struct CloseFolder {
 }  // namespace
 
 std::unexpected<Status> file_error(std::string_view action, std::string_view path, int error) {
-  return fail(code_of(error), "File '{}' cannot be {}: {}.", path, action,
-              std::generic_category().message(error));
+  const bool no_folder = action == "created" && error == ENOENT;
+  return fail(code_of(error), "File '{}' cannot be {}: {}{}.", path, action,
+              std::generic_category().message(error), no_folder ? "; its folder has to be there before" : "");
 }
 
 std::string folder_of(std::string_view path) {

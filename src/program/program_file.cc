@@ -268,7 +268,8 @@ Result<Header> read_header(std::span<const std::byte> image) {
     }
     for (int64_t padding = end; padding < expected; ++padding) {
       if (image[static_cast<size_t>(padding)] != std::byte{0}) {
-        return fail(StatusCode::kDataLoss, "The byte at offset ({}), between two sections, is not zero.",
+        return fail(StatusCode::kDataLoss,
+                    "The byte at offset ({}), between two sections, is not zero: the file is damaged.",
                     padding);
       }
     }

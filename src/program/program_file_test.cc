@@ -298,7 +298,8 @@ TEST_F(ProgramFileTest, SaysWhatIsWrongWithTheHeader) {
   EXPECT_EQ(with(64, uint32_t{3}), "The section table at offset (40) names no metadata section.");
   EXPECT_EQ(with(56, int64_t{300}),
             "The constants section has (300) bytes, and the metadata states (288) of constants.");
-  EXPECT_EQ(with(100, 'x'), "The byte at offset (100), between two sections, is not zero.");
+  EXPECT_EQ(with(100, 'x'),
+            "The byte at offset (100), between two sections, is not zero: the file is damaged.");
 
   // A third section, of no bytes.
   for (const uint32_t kind : {1U, 2U}) {

@@ -76,6 +76,12 @@ def image():
                  [tensor("x", FLOAT, [1, 3, 8, 8])], [tensor("y", FLOAT, [1, 3, 1, 1])])
 
 
+def reader():
+    made = image()
+    helper.set_model_props(made, {"character": "a"})
+    return made
+
+
 def open_image():
     return model([helper.make_node("Relu", ["x"], ["y"], name="act")], [tensor("x", FLOAT, ["batch", 3, "h", "w"])],
                  [tensor("y", FLOAT, ["batch", 3, "h", "w"])])
@@ -173,6 +179,7 @@ def make(folder: pathlib.Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     models = {
         "relu": relu(), "words": words(), "copied": copied(), "classifier": classifier(), "image": image(),
+        "reader": reader(),
         "open_image": open_image(), "two_layers": two_layers(), "two_inputs": two_inputs(), "unsupported": unsupported(), "cycle": cycle(),
         "nothing_writes": nothing_writes(), "output_unwritten": output_unwritten(), "written_twice": written_twice(),
         "mismatch": mismatch(), "no_broadcast": no_broadcast(), "mixed_types": mixed_types(),

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/weir/commands/arguments.h"
 #include "tools/weir/commands/bench.h"
 #include "tools/weir/commands/check.h"
 #include "tools/weir/commands/compile.h"
@@ -18,7 +17,7 @@
 #include "tools/weir/commands/output.h"
 #include "tools/weir/commands/plan.h"
 #include "tools/weir/commands/run.h"
-#include "tools/weir/commands/suggest.h"
+#include "tools/weir/commands/usage.h"
 
 namespace weir::cli {
 namespace {
@@ -40,60 +39,6 @@ std::vector<std::string> spell_out_help(std::vector<std::string> arguments) {
   arguments.erase(arguments.begin());
   arguments.emplace_back("--help");
   return arguments;
-}
-
-// What is wrong with the first argument, where it is neither an option nor a command.
-std::string unknown_command(const CLI::App& app, std::string_view typed) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
-  }
-  if (typed.starts_with('-') || std::ranges::find(names, typed) != names.end()) {
-    return "";
-  }
-  const std::string meant = nearest(typed, names);
-  return fmt::format("There is no command '{}'{}; the commands are {}.", typed,
-                     meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant), quoted_list(names));
-}
-
-std::vector<std::string> option_names(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) {
-      names.push_back("--" + name);
-    }
-  }
-  return names;
-}
-
-// What is wrong with the first argument that the command did not take, where it is an option; else "".
-std::string unknown_option(const CLI::App& app) {
-  if (app.get_subcommands().empty()) {
-    return "";
-  }
-  const CLI::App& command = *app.get_subcommands().front();
-  const std::vector<std::string> extras = command.remaining();
-  const auto extra =
-      std::ranges::find_if(extras, [](const std::string& text) { return text.starts_with('-'); });
-  if (extra == extras.end()) {
-    return "";
-  }
-  const std::string typed = extra->substr(0, extra->find('='));
-  std::string help;
-  if (const std::string meant = nearest(typed, option_names(command)); !meant.empty()) {
-    help = fmt::format(" (did you mean '{}'?)", meant);
-  } else {
-    std::vector<std::string> others;
-    for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; })) {
-      if (std::ranges::count(option_names(*other), typed) > 0) {
-        others.push_back(other->get_name());
-      }
-    }
-    help = others.empty()
-               ? ""
-               : fmt::format(" ({} {})", quoted_list(others), others.size() > 1 ? "have it" : "has it");
-  }
-  return fmt::format("Command '{}' has no option '{}'{}.", command.get_name(), typed, help);
 }
 
 int run_weir(int argc, char** argv) {
@@ -138,9 +83,7 @@ int run_weir(int argc, char** argv) {
   } catch (const CLI::Success& success) {  // --help, --version
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    // An option that is mistyped may be why another argument is missing, so it comes first.
-    const std::string unknown = unknown_option(app);
-    return print_usage_error(unknown.empty() ? error.what() : unknown, json);
+    return print_usage_error(usage_error(app, error), json);
   }
   return exit_code;
 }

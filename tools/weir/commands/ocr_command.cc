@@ -79,7 +79,7 @@ class Reader {
     }
     Progress progress("Reading", static_cast<int64_t>(options_.images.size()));
     for (const std::string& path : options_.images) {
-      WEIR_ASSIGN(Page page, read_page(path), "while reading '{}'", path);
+      WEIR_ASSIGN(Page page, read_page(path), "while reading the text on '{}'", path);
       pages_.push_back(std::move(page));
       progress.update(static_cast<int64_t>(pages_.size()));
     }
@@ -87,15 +87,24 @@ class Reader {
   }
 
   Result<void> read_charset() {
-    for (const auto& [key, value] : recogniser_.session->program().metadata) {
-      if (key == "character") {
-        charset_ = charset_from_metadata(value);
-        return {};
+    const auto characters = [](const Engine& engine) -> const std::string* {
+      for (const auto& [key, value] : engine.session->program().metadata) {
+        if (key == "character") return &value;
       }
+      return nullptr;
+    };
+    if (const std::string* value = characters(recogniser_)) {
+      charset_ = charset_from_metadata(*value);
+      return {};
     }
-    return fail(StatusCode::kInvalidArgument,
-                "Model '{}' names no characters (metadata entry 'character'), so its answers cannot be read.",
-                options_.recogniser);
+    return fail(
+        StatusCode::kInvalidArgument,
+        "Model '{}' names no characters (metadata entry 'character'), so its answers cannot be read{}.",
+        options_.recogniser,
+        characters(detector_) != nullptr
+            ? fmt::format("; '{}' names some: the detector comes first, then the recogniser",
+                          options_.detector)
+            : "");
   }
 
   Result<Page> read_page(const std::string& path) {

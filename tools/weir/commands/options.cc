@@ -40,6 +40,28 @@ CLI::Option* add_value(CLI::App& command, const std::string& name, Parse parse, 
   return add_parsed(command, name, parse, [&target](T value) { target = std::move(value); }, description);
 }
 
+// Refuses what is no number between the two; the parser puts the option's name before the sentence.
+template <typename T>
+CLI::Validator between(T least, T most, const char* kind) {
+  return CLI::Validator(
+      [least, most, kind](const std::string& text) {
+        T value{};
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool taken =
+            error == std::errc() && end == text.data() + text.size() && value >= least && value <= most;
+        return taken ? std::string()
+                     : fmt::format("The value '{}' is no {} from {} to {}.", text, kind, least, most);
+      },
+      "");
+}
+
+CLI::Validator whole_number(int least, int most) {
+  return between(least, most, "whole number");
+}
+CLI::Validator number(double least, double most) {
+  return between(least, most, "number");
+}
+
 Result<bool> parse_preference(std::string_view text) {
   if (text == "speed" || text == "memory") return text == "memory";
   return fail(StatusCode::kInvalidArgument, "The preference '{}' is neither 'speed' nor 'memory'.", text);
@@ -89,7 +111,7 @@ void add_operators(CLI::App& command, std::vector<std::string>& operators) {
 
 void add_runner(CLI::App& command, RunnerOptions& runner) {
   command.add_option("--threads", runner.threads, "Threads to use; by default one a core")
-      ->check(CLI::Range(1, 1024))
+      ->check(whole_number(1, 1024))
       ->option_text("N");
   command
       .add_option("--isa", runner.isa,
@@ -286,7 +308,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
           "Names of the classes for --task classify, one a line, at least as many as there are classes")
       ->option_text("FILE");
   command.add_option("--top", options.top, "How many classes to show")
-      ->check(CLI::Range(1, 1000000))
+      ->check(whole_number(1, 1000000))
       ->option_text("N");
   command.add_option("--output", options.output, "Folder for the outputs as .npy files")->option_text("DIR");
   add_value(command, "--policy", parse_policy, options.policy, "Which devices may be used: cpu_only")
@@ -319,10 +341,10 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
       "  weir bench open.weir --shape x=1x3x48x320 --runs 100");
   command.add_option("model", options.model, "A model (.onnx) or a compiled program (.weir)")->required();
   command.add_option("--seconds", options.seconds, "How long to measure")
-      ->check(CLI::Range(0.01, 3600.0))
+      ->check(number(0.01, 3600.0))
       ->option_text("S");
   command.add_option("--runs", options.runs, "How many runs to measure, instead of a time")
-      ->check(CLI::Range(1, 100000000))
+      ->check(whole_number(1, 100000000))
       ->option_text("N");
   command.add_flag("--profile", options.profile,
                    "Show the time of every step, and whether arithmetic, bandwidth or launching bounds it");

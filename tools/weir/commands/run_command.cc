@@ -84,9 +84,14 @@ class Runner {
             static_cast<size_t>(std::ranges::find(program().inputs, argument.input, &ProgramPort::name) -
                                 program().inputs.begin());
       }
+      if (position == chosen.size() && argument.input.empty()) {
+        return fail(StatusCode::kInvalidArgument,
+                    "File '{}' is one more than the model has inputs: each of {} has a file already.",
+                    argument.path, input_names());
+      }
       if (position == chosen.size()) {
         return fail(StatusCode::kInvalidArgument, "Input '{}' is not one of the model's inputs ({}).",
-                    argument.input.empty() ? argument.path : argument.input, input_names());
+                    argument.input, input_names());
       }
       if (chosen[position] != nullptr) {
         return fail(StatusCode::kInvalidArgument, "Input '{}' is given twice ('{}' and '{}').",

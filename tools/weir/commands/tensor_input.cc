@@ -147,9 +147,14 @@ Result<void> check_array(const std::string& path, const Array& array, const Inpu
   }
   const std::span<const int64_t> shape = array.shape;
   const bool frames = !shape.empty() && shape[0] > 0 && fits(array.type, shape.subspan(1), input);
+  std::string help;
+  if (frames) {
+    help = fmt::format("; with --frames each of its ({}) frames is a run", shape[0]);
+  } else if (array.type != input.type && fits(input.type, shape, input)) {
+    help = "; nothing is converted, so save it in that type";
+  }
   return fail(StatusCode::kInvalidArgument, "File '{}' holds {}, and the input takes {}{}.", path,
-              to_string(InputType{array.type, array.shape}), to_string(input),
-              frames ? fmt::format("; with --frames each of its ({}) frames is a run", shape[0]) : "");
+              to_string(InputType{array.type, array.shape}), to_string(input), help);
 }
 
 Result<void> check_frames(const std::string& path, const Array& frames, const InputType& input) {

@@ -87,7 +87,9 @@ Result<std::vector<std::byte>> read_file(const std::string& path, int64_t max_by
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes) {
   FileHandle file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) {
-    return fail(code_of(errno), "File '{}' cannot be created ({}).", path, reason(errno));
+    const int error = errno;
+    return fail(code_of(error), "File '{}' cannot be created ({}){}.", path, reason(error),
+                error == ENOENT ? "; its folder has to be there before" : "");
   }
   size_t done = 0;
   int error = 0;

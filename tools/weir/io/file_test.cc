@@ -53,8 +53,11 @@ TEST_F(Files, ErrorsNameThePath) {
                fmt::format("'{}' is a pipe or device, and a regular file is needed.", path("pipe")));
   EXPECT_ERROR(read_file(path("five"), 4), StatusCode::kResourceExhausted,
                fmt::format("File '{}' has (5) bytes, and (4) is the most that is read.", path("five")));
-  EXPECT_ERROR(write_file(path("none/a"), std::string_view("x")), StatusCode::kNotFound,
-               fmt::format("File '{}' cannot be created (No such file or directory).", path("none/a")));
+  EXPECT_ERROR(
+      write_file(path("none/a"), std::string_view("x")), StatusCode::kNotFound,
+      fmt::format(
+          "File '{}' cannot be created (No such file or directory); its folder has to be there before.",
+          path("none/a")));
   EXPECT_ERROR(make_folder(path("five/a")), StatusCode::kNotFound,
                fmt::format("Folder '{}' cannot be made: Not a directory.", path("five/a")));
 }
