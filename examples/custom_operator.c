@@ -10,8 +10,10 @@
 // The file is a program, which runs a model that needs the operator, and a library for the command line as
 // well:
 //
-//   gcc custom_operator.c -Iinclude -Lbuild -lweir -o clip        ./clip MODEL.onnx
-//   gcc -shared -fPIC custom_operator.c -Iinclude -o clip.so      weir run MODEL.onnx --operators clip.so …
+//   gcc examples/custom_operator.c -Iinclude -Lbuild -lweir -Wl,-rpath,$PWD/build -o clip
+//   ./clip MODEL.onnx
+//   gcc -shared -fPIC examples/custom_operator.c -Iinclude -o clip.so
+//   weir run MODEL.onnx --operators ./clip.so …
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
