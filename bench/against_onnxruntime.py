@@ -78,11 +78,17 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("names", nargs="*", help="models of the list to run; all by default")
     arguments = parser.parse_args()
+    for name in arguments.names:
+        if name not in DEFAULT:
+            parser.error(f"there is no model '{name}'; the models are {', '.join(DEFAULT)}")
     print(f"onnxruntime {ort.__version__}; least latency and median of the best round, ms")
     print(f"{'model':16} {'threads':>7} {'ort':>17} {'weir':>17} {'ratio':>13}")
     for name in arguments.names or DEFAULT:
         file, shapes = DEFAULT[name]
         path = pathlib.Path(arguments.models) / file
+        if not path.is_file():
+            print(f"{name:16} left out: '{path}' is not there", flush=True)
+            continue
         for threads in map(int, arguments.threads.split(",")):
             session = ort_session(path, threads)
             inputs = inputs_of(session, shapes)

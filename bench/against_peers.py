@@ -211,15 +211,24 @@ def main():
         return
     if not arguments.models:
         parser.error("--models is missing")
+    for name in arguments.names:
+        if name not in MODELS:
+            parser.error(f"there is no model '{name}'; the models are {', '.join(MODELS)}")
     python = arguments.work / "venv/bin/python"
+    if not python.exists():
+        parser.error(f"'{arguments.work}' has no peers; make them first: {parser.prog} --setup {arguments.work}")
     if pathlib.Path(sys.prefix).resolve() != python.parent.parent.resolve():
         os.execv(python, [str(python), *sys.argv])  # numpy is there
     arguments.weir = str(pathlib.Path(arguments.weir).resolve())
     begin = time.time()
     notes, versions = [], {}
+    there = lambda name: (pathlib.Path(arguments.models) / MODELS[name][0]).is_file()
+    names = [name for name in arguments.names or MODELS if there(name)]
+    notes += [f"{name}: '{MODELS[name][0]}' is not in '{arguments.models}'; left out"
+              for name in arguments.names or MODELS if name not in names]
     for threads in map(int, arguments.threads.split(",")):
         results = {}
-        for name in arguments.names or MODELS:
+        for name in names:
             results[name], found = measure(arguments, name, threads, notes)
             versions |= found
             for take in arguments.take.split(","):
