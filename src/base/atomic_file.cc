@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +15,14 @@
 
 namespace weir {
 Result<AtomicFile> AtomicFile::create(const std::string& path) {
+  // Root may rename a file over /dev/null; a folder is refused by the system.
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+    return fail(
+        StatusCode::kInvalidArgument,
+        "File '{}' is a device, pipe or socket, which a regular file would replace; give another path.",
+        path);
+  }
   for (int attempt = 0; attempt < 16; ++attempt) {
     uint64_t number = 0;
     if (::getrandom(&number, sizeof(number), 0) != static_cast<ssize_t>(sizeof(number))) {

@@ -74,6 +74,19 @@ TEST_F(AtomicFileTest, LeavesTheOldFileWhenItIsNotCommitted) {
   EXPECT_EQ(content(path), "new");
 }
 
+TEST_F(AtomicFileTest, ReplacesNoDeviceAndNoPipe) {
+  const fs::path path = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const Result<AtomicFile> file = AtomicFile::create(path);
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(file.error().message(),
+            fmt::format("File '{}' is a device, pipe or socket, which a regular file would replace; give "
+                        "another path.",
+                        path.string()));
+  EXPECT_TRUE(fs::is_fifo(path));
+}
+
 TEST_F(AtomicFileTest, SaysWhyItCannotBeCreated) {
   const fs::path path = folder_ / "none" / "a";
   const Result<AtomicFile> file = AtomicFile::create(path);
