@@ -90,7 +90,7 @@ TEST_F(RequestTraces, ShowPreparingAndRunning) {
   ASSERT_EQ(runs.size(), 4u);  // two on this thread's lane, two on the device's
   for (int run = 0; run < 2; ++run) {
     const TraceEvent& host = runs[static_cast<size_t>(run)];
-    const TraceEvent& device = runs[static_cast<size_t>(run + 2)];
+    const TraceEvent& device = runs[static_cast<size_t>(run) + 2];
     ASSERT_TRUE(!on_device(host) && on_device(device));
     EXPECT_EQ(device.run, run);
     EXPECT_EQ(device.flops, 64);

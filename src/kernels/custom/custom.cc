@@ -89,16 +89,17 @@ void kernel(const CpuInvocation& invocation) {
   const auto& header = invocation.constants_as<Header>();
   const std::byte* specs = invocation.constants + sizeof(Header);
   std::array<TensorView, kMaxCustomTensors> views;
-  const auto operands = static_cast<size_t>(header.inputs + header.outputs);
+  const auto inputs = static_cast<size_t>(header.inputs);
+  const auto outputs = static_cast<size_t>(header.outputs);
+  const size_t operands = inputs + outputs;
   for (size_t i = 0; i < operands; ++i) {
     TensorSpec spec;
     std::memcpy(&spec, specs + i * sizeof(spec), sizeof(spec));
     views[i] = spec.at(invocation.bindings[i]);
   }
   CustomCall call;
-  call.inputs = std::span(views).first(static_cast<size_t>(header.inputs));
-  call.outputs =
-      std::span(views).subspan(static_cast<size_t>(header.inputs), static_cast<size_t>(header.outputs));
+  call.inputs = std::span(views).first(inputs);
+  call.outputs = std::span(views).subspan(inputs, outputs);
   call.parameters = invocation.constants + parameters_at(operands);
   if (header.workspace_bytes > 0) {
     call.workspace = round_up(invocation.bindings[operands], header.workspace_alignment);

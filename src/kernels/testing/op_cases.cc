@@ -221,8 +221,9 @@ Tolerance tolerance_of(const OpCase& test) {
       }
       // n terms of magnitude 1 have partial sums of about √n, of which n roundings add up like a random walk.
       const int64_t outputs = std::max<int64_t>(test.outputs[0].spec.element_count(), 1);
-      const auto terms = static_cast<double>(test.inputs[0].spec.element_count() / outputs);
-      return {kEpsilon * (4 + (kind == ReduceKind::kSum ? terms / 2 : 0)), 64 * kEpsilon};
+      const int64_t terms = test.inputs[0].spec.element_count() / outputs;
+      return {kEpsilon * (4 + (kind == ReduceKind::kSum ? static_cast<double>(terms) / 2 : 0)),
+              64 * kEpsilon};
     }
     case Op::kAveragePool:
     case Op::kSoftmax:

@@ -99,7 +99,7 @@ TEST(StillInterface, FramesAllocateNothing) {
   EXPECT_EQ(counts.allocations, 0);
   EXPECT_EQ(counts.maps, 0);
   // Softmax of equal numbers is 1/4 everywhere.
-  EXPECT_EQ(sum, 0.5 + 2 * (500 * 501 / 2 + 500 * 0.5));
+  EXPECT_EQ(sum, 0.5 + 2 * (500 * 501 * 0.5 + 500 * 0.5));
 }
 
 }  // namespace

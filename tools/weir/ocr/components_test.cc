@@ -26,7 +26,7 @@ Mask mask_of(const std::vector<std::string>& rows) {
 
 bool is_set(const Mask& mask, int y, int x) {
   return y >= 0 && x >= 0 && y < mask.height && x < mask.width &&
-         mask.pixels[static_cast<size_t>(y * mask.width + x)] != 0;
+         mask.pixels[static_cast<size_t>(y) * static_cast<size_t>(mask.width) + static_cast<size_t>(x)] != 0;
 }
 
 // The pixels that can be reached from `start` within those for which `inside` holds, and a frame of one

@@ -17,8 +17,8 @@ ConvShape conv_shape(const ConcreteOp& op) {
   shape.columns = y.shape[1] / attributes.group;
   const int spatial = x.rank - 2;
   for (int i = 0; i < spatial; ++i) {
-    const auto slot = static_cast<size_t>(2 - spatial + i);
     const auto at = static_cast<size_t>(i);
+    const size_t slot = at + 2 - static_cast<size_t>(spatial);
     shape.kernel[slot] = w.shape[2 + i];
     shape.stride[slot] = attributes.strides[at];
     shape.dilation[slot] = attributes.dilations[at];

@@ -101,7 +101,7 @@ bool recognise(const Epilogue& epilogue, Finish& finish) {
 }  // namespace
 
 int64_t extra_stride(const ConcreteOp& op, int e, int axis) {
-  const TensorSpec& extra = op.inputs[static_cast<size_t>(kFixedOperands + e)];
+  const TensorSpec& extra = op.inputs[static_cast<size_t>(kFixedOperands) + static_cast<size_t>(e)];
   const int own = axis - (op.outputs[0].rank - extra.rank);
   return own < 0 || extra.shape[own] == 1 ? 0 : extra.strides[own];
 }
