@@ -144,7 +144,7 @@ Result<void> set_hashes(Program& program, std::span<const ConstantBlock> blocks,
 
 // Writes the whole file to `sink`, which takes (offset, bytes) in any order and starts as zeros.
 template <typename Sink>
-Result<void> write(Program& program, std::span<const ConstantBlock> blocks, Sink&& sink) {
+Result<void> write(Program& program, std::span<const ConstantBlock> blocks, const Sink& sink) {
   WEIR_TRY(verify(program));
   WEIR_TRY(check_blocks(program, blocks));
   std::vector<Section> sections;

@@ -200,13 +200,14 @@ Result<std::vector<Dim>> to_dims(std::span<const DimTableEntry> entries, const S
     dims.push_back(DimBuilder::apply(entry.op, operand(0, entry.a), operand(1, entry.b), operand(2, entry.c),
                                      entry.scale));
     const int64_t size = size_of(dims.back());
-    if (size > kMaxTableExpression || (work += size) > kMaxTableExpressions) {
+    if (size > kMaxTableExpression || size > kMaxTableExpressions - work) {
       return fail(StatusCode::kResourceExhausted,
                   "Entry ({}) of the dimension table is an expression of ({}) operations, and ({}) for one "
                   "and ({}) for "
                   "all are the most.",
                   i, size, kMaxTableExpression, kMaxTableExpressions);
     }
+    work += size;
   }
   return dims;
 }

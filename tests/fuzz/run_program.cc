@@ -105,9 +105,10 @@ bool is_small(const Program& program, std::span<const int64_t> dims) {
     int64_t count = 1;
     for (const int32_t position : tensor.shape) {
       const int64_t extent = dims[static_cast<size_t>(position)];
-      if (extent > kMaxElements || (count *= extent) > kMaxElements) {
+      if (extent > kMaxElements || count * extent > kMaxElements) {
         return false;
       }
+      count *= extent;
     }
     return true;
   });

@@ -91,9 +91,9 @@ class ValidationCommandBuffer final : public CommandBuffer {
   void before(size_t index);
   void after(size_t index);
   template <typename Look>
-  void guarded(Look&& look);
-  void look_before(size_t command);
-  void look_after(size_t command);
+  void guarded(const Look& look);
+  void look_before(size_t index);
+  void look_after(size_t index);
   void check_written(const RecordedCommand& command);
   void poison(const RecordedCommand& command, std::span<const Bytes> bytes);
   void keep_windows(std::span<const Bytes> bytes);

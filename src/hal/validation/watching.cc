@@ -28,7 +28,7 @@ void ValidationCommandBuffer::violate(const RecordedCommand& command, StatusCode
 }
 
 template <typename Look>
-void ValidationCommandBuffer::guarded(Look&& look) {
+void ValidationCommandBuffer::guarded(const Look& look) {
   const Result<void> looked = with_memory_guard([&]() -> Result<void> {
     look();
     return {};

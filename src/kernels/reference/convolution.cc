@@ -91,7 +91,7 @@ Position spatial_of(const Index& index, int rank) {
 
 // Calls `tap(input position, kernel position)` for each kernel position.
 template <typename F>
-void for_each_kernel_position(const Position& kernel, F&& tap) {
+void for_each_kernel_position(const Position& kernel, const F& tap) {
   Position k{};
   for (k[0] = 0; k[0] < kernel[0]; ++k[0]) {
     for (k[1] = 0; k[1] < kernel[1]; ++k[1]) {

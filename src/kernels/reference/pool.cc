@@ -2,6 +2,8 @@
 //
 // MaxPool and AveragePool in one to three spatial dimensions. A window of ceil mode may reach past the padded
 // input: what lies there is neither a maximum nor counted.
+#include <cmath>
+
 #include "kernels/reference/reference.h"
 #include "kernels/reference/scalar.h"
 
@@ -75,7 +77,7 @@ Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
 // Calls `inside(offset)` for the window's elements within the input. Returns how many positions of the window
 // lie within the padded input.
 template <typename F>
-int64_t for_each_in_window(const PoolConstants& c, const Index& index, F&& inside) {
+int64_t for_each_in_window(const PoolConstants& c, const Index& index, const F& inside) {
   std::array<int64_t, kSpatial> origin{};
   for (int i = 0; i < kSpatial; ++i) {
     const int axis = i - kSpatial + c.y.rank;  // < 2: an axis that the tensors lack
@@ -117,7 +119,7 @@ void run_max(const CpuInvocation& invocation) {
       Value greatest = kLeast;
       for_each_in_window(c, index, [&](int64_t offset) {
         const auto value = static_cast<Value>(x[offset]);
-        if (value > greatest || value != value) {  // NaN stays
+        if (value > greatest || std::isnan(static_cast<double>(value))) {  // NaN stays
           greatest = value;
         }
       });

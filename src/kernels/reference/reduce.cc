@@ -2,6 +2,8 @@
 //
 // Reduce: mean, sum, maximum and minimum over axes. NaN stays in a maximum or minimum. The mean of integers
 // truncates.
+#include <cmath>
+
 #include "kernels/reference/reference.h"
 #include "kernels/reference/scalar.h"
 
@@ -58,7 +60,7 @@ Extent extent(const ConcreteOp& op, std::span<std::byte> target) {
 }
 
 template <typename T, typename F>
-void for_each_reduced(const ReduceConstants& c, const T* x, F&& visit) {
+void for_each_reduced(const ReduceConstants& c, const T* x, const F& visit) {
   const int64_t count = c.reduced.element_count();
   Index index{};
   for (int64_t i = 0; i < count; ++i) {
@@ -96,7 +98,7 @@ T extreme(const ReduceConstants& c, const T* x) {
   }
   for_each_reduced(c, x, [&](T element) {
     const auto value = static_cast<Value>(element);
-    if ((greatest ? value > result : value < result) || value != value) {
+    if ((greatest ? value > result : value < result) || std::isnan(static_cast<double>(value))) {
       result = value;
     }
   });

@@ -65,7 +65,7 @@ inline void next_element(Index& index, std::span<const int64_t> shape) {
 
 // Calls `visit(index)` for the output elements of the invocation's tiles.
 template <typename F>
-void for_each_output(const CpuInvocation& invocation, const TensorSpec& output, F&& visit) {
+void for_each_output(const CpuInvocation& invocation, const TensorSpec& output, const F& visit) {
   const int64_t begin = invocation.tile_begin * kChunk;
   const int64_t end = std::min(invocation.tile_end * kChunk, output.element_count());
   if (begin >= end) {

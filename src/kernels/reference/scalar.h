@@ -80,7 +80,7 @@ inline bool is_reference_integer(ElementType type) {
 
 // Calls `function.operator()<T>()` for the type, and nothing where it is none of these.
 template <typename F>
-void with_floating(ElementType type, F&& function) {
+void with_floating(ElementType type, const F& function) {
   switch (type) {
     case ElementType::kFloat32:
       return function.template operator()<float>();
@@ -96,7 +96,7 @@ void with_floating(ElementType type, F&& function) {
 }
 
 template <typename F>
-void with_integer(ElementType type, F&& function) {
+void with_integer(ElementType type, const F& function) {
   switch (type) {
     case ElementType::kInt8:
       return function.template operator()<int8_t>();
@@ -121,7 +121,7 @@ void with_integer(ElementType type, F&& function) {
 
 // Integers and floating point; bool is none of them.
 template <typename F>
-void with_number(ElementType type, F&& function) {
+void with_number(ElementType type, const F& function) {
   if (is_reference_integer(type)) {
     with_integer(type, function);
   } else {

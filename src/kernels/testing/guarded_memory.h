@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 namespace weir::testing {
 
@@ -37,8 +36,8 @@ class GuardedMemory {
 bool survives(void (*function)(void*), void* context);
 
 template <typename F>
-bool survives(F&& function) {
-  return survives([](void* f) { (*static_cast<std::remove_reference_t<F>*>(f))(); }, &function);
+bool survives(F function) {
+  return survives([](void* f) { (*static_cast<F*>(f))(); }, &function);
 }
 
 }  // namespace weir::testing
