@@ -65,9 +65,9 @@ Range floor_div_one_sign(const Range& dividend, const Range& divisor) {
 
 }  // namespace
 
-Range negate(const Range& range) {
-  Range a = loosened(range);
-  return {negate_bound(a.max), negate_bound(a.min)};
+Range negate(const Range& a) {
+  const Range loose = loosened(a);
+  return {negate_bound(loose.max), negate_bound(loose.min)};
 }
 
 Range add(const Range& a, const Range& b) {
@@ -81,11 +81,11 @@ Range add(const Range& a, const Range& b) {
   return sum;
 }
 
-Range mul(const Range& x, const Range& y) {
-  Range a = loosened(x);
-  Range b = loosened(y);
+Range mul(const Range& a, const Range& b) {
+  const Range x = loosened(a);
+  const Range y = loosened(b);
   return of_corners(
-      {mul_bound(a.min, b.min), mul_bound(a.min, b.max), mul_bound(a.max, b.min), mul_bound(a.max, b.max)});
+      {mul_bound(x.min, y.min), mul_bound(x.min, y.max), mul_bound(x.max, y.min), mul_bound(x.max, y.max)});
 }
 
 Range power(const Range& a, int exponent) {
@@ -138,8 +138,8 @@ Range max(const Range& a, const Range& b) {
   return {std::max(a.min, b.min), std::max(a.max, b.max)};
 }
 
-Range floor_scale(const Range& range, double scale) {
-  Range a = loosened(range);
+Range floor_scale(const Range& a, double scale) {
+  const Range loose = loosened(a);
   if (!std::isfinite(scale)) {
     return kEverything;
   }
@@ -154,7 +154,7 @@ Range floor_scale(const Range& range, double scale) {
     double scaled = std::floor(static_cast<double>(end) * scale);
     return scaled >= 0x1p63 ? INT64_MAX : scaled < -0x1p63 ? INT64_MIN : static_cast<int64_t>(scaled);
   };
-  return of_corners({bound(a.min), bound(a.max)});
+  return of_corners({bound(loose.min), bound(loose.max)});
 }
 
 }  // namespace weir::interval
