@@ -84,8 +84,8 @@ void encode(weir_command_buffer* commands, Action action) noexcept {
   } catch (const std::bad_alloc&) {
     try {
       object(commands)->encoder().refuse(weir::out_of_memory());
-    } catch (
-        const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the mistake is kept, only its place is not
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
+      // The mistake is kept, only its place is not.
     }
   }
 }

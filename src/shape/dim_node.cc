@@ -205,7 +205,8 @@ Dim::Node::~Node() {
         for_each_child(*node, [&pending](const NodeRef& child) { pending.push_back(child); });
       }
     }
-  } catch (const std::bad_alloc&) {  // then by recursion: what is left is destroyed with its owners
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
+    // Then by recursion: what is left is destroyed with its owners.
   }
 }
 
@@ -224,7 +225,7 @@ std::strong_ordering compare(const Dim::Node& a, const Dim::Node& b) {
   std::vector<Pair> pending;
   auto push_children = [&](const Dim::Node& x, const Dim::Node& y) {
     size_t first = pending.size();
-    for_each_child(x, [&pending](const NodeRef& child) { pending.push_back({child.get(), nullptr}); });
+    for_each_child(x, [&pending](const NodeRef& child) { pending.emplace_back(child.get(), nullptr); });
     size_t next = first;
     for_each_child(y, [&](const NodeRef& child) { pending[next++].second = child.get(); });
     std::reverse(pending.begin() + static_cast<ptrdiff_t>(first), pending.end());

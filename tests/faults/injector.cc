@@ -291,7 +291,7 @@ void* mmap(void* address, size_t length, int protection, int flags, int file, of
   }
   const long result = syscall(SYS_mmap, address, length, protection, flags, file, offset);
   mappings.fetch_add(result == -1 ? 0 : 1, std::memory_order_relaxed);
-  return reinterpret_cast<void*>(result);
+  return reinterpret_cast<void*>(result);  // NOLINT(performance-no-int-to-ptr): the system's answer
 }
 void* mmap64(void* address, size_t length, int protection, int flags, int file, off64_t offset) {
   return mmap(address, length, protection, flags, file, offset);

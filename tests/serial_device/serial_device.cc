@@ -38,6 +38,7 @@ class SerialCommandBuffer final : public SoftwareCommandBuffer {
     template <typename T>
     int64_t take(int64_t count) {
       const int64_t offset = end;
+      // T may be a pointer. NOLINTNEXTLINE(bugprone-sizeof-expression)
       end = align_up(end + count * static_cast<int64_t>(sizeof(T)), 64);
       return offset;
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/testing/guarded_memory.h"
 
-#include <setjmp.h>
-#include <signal.h>
+#include <setjmp.h>  // NOLINT(modernize-deprecated-headers): POSIX's, with sigjmp_buf
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): POSIX's, with sigaction
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -68,6 +68,11 @@ bool begins_with_any(const char* name, const char* const (&beginnings)[N]) {
   return false;
 }
 
+// The system's addresses are numbers.
+void* address_of(uintptr_t number) {
+  return reinterpret_cast<void*>(number);  // NOLINT(performance-no-int-to-ptr)
+}
+
 Caller caller_at(uintptr_t address) {
   static constexpr const char* kNeutral[] = {
       "libweir_interposer", "libc.",  "libstdc++", "libgcc_s", "libm.",     "libpthread.",
@@ -76,7 +81,7 @@ Caller caller_at(uintptr_t address) {
                                              "libGL",     "libEGL",     "libOpenCL", "libdrm",
                                              "amdvlk",    "libLLVM",    "libgallium"};
   dl_find_object found{};
-  if (_dl_find_object(reinterpret_cast<void*>(address), &found) != 0) {
+  if (_dl_find_object(address_of(address), &found) != 0) {
     return kUser;
   }
   const char* path = found.dlfo_link_map->l_name;
@@ -246,12 +251,14 @@ WEIR_EXPORT void free(void* block) {
 // glibc's own uses of mmap, its allocator's included, do not come here.
 WEIR_EXPORT void* mmap(void* address, size_t length, int protection, int flags, int file, off_t offset) {
   count_map(__builtin_return_address(0));
-  return reinterpret_cast<void*>(syscall(SYS_mmap, address, length, protection, flags, file, offset));
+  return address_of(
+      static_cast<uintptr_t>(syscall(SYS_mmap, address, length, protection, flags, file, offset)));
 }
 
 WEIR_EXPORT void* mmap64(void* address, size_t length, int protection, int flags, int file, off64_t offset) {
   count_map(__builtin_return_address(0));
-  return reinterpret_cast<void*>(syscall(SYS_mmap, address, length, protection, flags, file, offset));
+  return address_of(
+      static_cast<uintptr_t>(syscall(SYS_mmap, address, length, protection, flags, file, offset)));
 }
 
 WEIR_EXPORT void* mremap(void* old, size_t old_length, size_t new_length, int flags, ...) {
@@ -260,7 +267,7 @@ WEIR_EXPORT void* mremap(void* old, size_t old_length, size_t new_length, int fl
   va_start(more, flags);
   void* target = (flags & MREMAP_FIXED) != 0 ? va_arg(more, void*) : nullptr;
   va_end(more);
-  return reinterpret_cast<void*>(syscall(SYS_mremap, old, old_length, new_length, flags, target));
+  return address_of(static_cast<uintptr_t>(syscall(SYS_mremap, old, old_length, new_length, flags, target)));
 }
 
 }  // extern "C"
