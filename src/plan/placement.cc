@@ -88,8 +88,7 @@ int64_t place_in_order(std::span<const Block> blocks, std::span<const int32_t> o
     // Walks the placed blocks upwards; `free` is the end of those that live at the same time so far.
     int64_t free = 0;
     size_t above = 0;  // the first placed block whose offset is at least the new one's
-    for (size_t i = 0; i < placed.size(); ++i) {
-      const PlacementScratch::Placed& other = placed[i];
+    for (const PlacementScratch::Placed& other : placed) {
       if (other.offset >= free + bytes) {
         break;
       }

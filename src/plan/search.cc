@@ -29,8 +29,8 @@ class Placer {
  public:
   Placer(std::span<const Block> blocks, const PlacementOptions& options)
       : blocks_(blocks.begin(), blocks.end()), options_(options) {
-    for (size_t i = 0; i < blocks_.size(); ++i) {
-      blocks_[i].bytes = align_up(blocks_[i].bytes, kStorageAlignment);
+    for (Block& block : blocks_) {
+      block.bytes = align_up(block.bytes, kStorageAlignment);
     }
     bound_ = lower_bound(blocks_);
     goal_ = std::max(bound_, options.goal);

@@ -88,9 +88,9 @@ Result<std::vector<PackRequest>> StepChecker::check(const Step& step,
     packs = implementation.pack(desc);
     if (packs.empty() && !step.packed.empty()) {  // here it reads the plain bytes after all
       size_t type = 0;
-      for (size_t i = 0; i < step.inputs.size(); ++i) {
-        if (step.inputs[i] >= 0) {
-          types[type++] = type_of(step.inputs[i]);
+      for (const int32_t input : step.inputs) {
+        if (input >= 0) {
+          types[type++] = type_of(input);
         }
       }
       WEIR_TRY(check_support());

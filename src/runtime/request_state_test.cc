@@ -20,7 +20,6 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr int32_t kChain = 60;  // steps that come after the sum is written
 

@@ -19,7 +19,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 // Inputs x[n, 4] and rows[2] (int64); outputs y = x + x and picked = x[rows].
 Program program() {
@@ -75,7 +74,10 @@ class Requests : public ::testing::TestWithParam<DeviceToggles> {
   // Row r of x is all r + base.
   void fill(int64_t n, float base = 0) {
     auto* x = must(request_->input(0)).as<float>();
-    for (int64_t i = 0; i < n * 4; ++i) x[i] = static_cast<float>(i / 4) + base;
+    for (int64_t i = 0; i < n * 4; ++i) {
+      const int64_t row = i / 4;
+      x[i] = static_cast<float>(row) + base;
+    }
     auto* rows = must(request_->input(1)).as<int64_t>();
     rows[0] = n - 1;
     rows[1] = 0;

@@ -62,7 +62,7 @@ class ConformanceTest : public ::testing::TestWithParam<Backend> {
                      StorageMode mode = StorageMode::kShared) {
     return must(device_->create_buffer({.size = elements * 4, .mode = mode, .label = label}));
   }
-  Ref<Buffer> filled(std::vector<int32_t> values, std::string_view label = "input") {
+  Ref<Buffer> filled(const std::vector<int32_t>& values, std::string_view label = "input") {
     Ref<Buffer> result = buffer(static_cast<int64_t>(values.size()), label);
     write(*result, values);
     return result;

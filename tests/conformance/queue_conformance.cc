@@ -12,7 +12,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class Queues : public ConformanceTest {
  protected:

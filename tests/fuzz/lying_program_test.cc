@@ -316,7 +316,7 @@ class LyingSession : public ::testing::Test {
 
 TEST_F(LyingSession, IsRefusedForASecondKernelThatDoesNotFit) {
   Program p = compiled("convolution.fixed.program");
-  step_of(p, Op::kConv).implementations.push_back("reference.softmax");
+  step_of(p, Op::kConv).implementations.emplace_back("reference.softmax");
   EXPECT_EQ(error_of(p), "Implementation 'reference.softmax' runs operator Softmax, and the step is Conv.");
 }
 

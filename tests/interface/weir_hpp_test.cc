@@ -196,7 +196,7 @@ TEST_F(Hpp, TracesSessionsAndRequests) {
 
 TEST_F(Hpp, ThrowsWhatGoesWrong) {
   try {
-    weir::Session(runtime_, device_, "/no/such.onnx");
+    const weir::Session session(runtime_, device_, "/no/such.onnx");
     FAIL() << "nothing was thrown";
   } catch (const weir::Error& error) {
     EXPECT_EQ(error.code(), WEIR_NOT_FOUND);

@@ -119,7 +119,7 @@ int run(const char* list) {
     const Result<void> result = run_case(folder, rtol, atol);
     std::string verdict = result ? "pass" : result.error().to_string();
     std::ranges::replace(verdict, '\n', ' ');
-    std::cout << std::filesystem::path(folder).filename().string() << '\t' << verdict << std::endl;
+    std::cout << std::filesystem::path(folder).filename().string() << '\t' << verdict << '\n' << std::flush;
   }
   return cases.eof() ? 0 : 1;
 }
@@ -129,7 +129,7 @@ int run(const char* list) {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::cerr << "usage: onnx_cases LIST" << std::endl;
+    std::cerr << "usage: onnx_cases LIST\n";
     return 2;
   }
   return weir::run(argv[1]);

@@ -125,9 +125,9 @@ class Runner {
       if (request_.planned().total != request_.counted().total) {
         throw std::runtime_error("the plan is not what was counted");
       }
-      std::cout << "ran" << std::endl;
+      std::cout << "ran\n" << std::flush;
     } catch (const std::exception& error) {
-      std::cout << "error " << one_line(error.what()) << std::endl;
+      std::cout << "error " << one_line(error.what()) << '\n' << std::flush;
     }
   }
 
@@ -181,7 +181,7 @@ class Runner {
 
 int main(int argc, char** argv) try {
   if (argc != 2) {
-    std::cerr << "usage: run_graphs FOLDER" << std::endl;
+    std::cerr << "usage: run_graphs FOLDER\n";
     return 2;
   }
   std::ifstream cases(std::string(argv[1]) + "/cases");
@@ -192,6 +192,6 @@ int main(int argc, char** argv) try {
   runner.run();
   return 0;
 } catch (const std::exception& error) {
-  std::cerr << error.what() << std::endl;
+  std::cerr << error.what() << '\n';
   return 1;
 }

@@ -50,7 +50,7 @@ std::optional<std::string> model_path(const std::string& file) {
   for (const char* variable : {"WEIR_TEST_MODELS", "WEIR_FILLED_MODELS"}) {
     const char* folder = std::getenv(variable);
     if (folder != nullptr && *folder != '\0') {
-      const std::string path = std::string(folder) + "/" + file;
+      std::string path = std::string(folder) + "/" + file;
       if (std::filesystem::exists(path)) {
         return path;
       }
@@ -75,7 +75,7 @@ Result<LoadedProgram> ModelShelf::fixed(const PromiseModel& model, const Shapes&
   for (size_t i = 0; i < shapes.size(); ++i) {
     std::vector<std::optional<Range>> ranges;
     for (int64_t extent : shapes[i]) {
-      ranges.push_back(Range{extent, extent});
+      ranges.emplace_back(Range{extent, extent});
       key += fmt::format(" {}", extent);
     }
     options.import.shapes.emplace_back(open_program.program.inputs[i].name, std::move(ranges));

@@ -69,13 +69,13 @@ onnx::NodeProto& ModelBuilder::node(const std::string& op, const std::vector<std
   return added;
 }
 
-ModelBuilder& ModelBuilder::floats(const std::string& name, std::vector<int64_t> dims,
+ModelBuilder& ModelBuilder::floats(const std::string& name, const std::vector<int64_t>& dims,
                                    const std::vector<float>& elements) {
   *graph().add_initializer() = float_tensor(name, dims, elements);
   return *this;
 }
 
-ModelBuilder& ModelBuilder::int64s(const std::string& name, std::vector<int64_t> dims,
+ModelBuilder& ModelBuilder::int64s(const std::string& name, const std::vector<int64_t>& dims,
                                    const std::vector<int64_t>& elements) {
   *graph().add_initializer() = int64_tensor(name, dims, elements);
   return *this;

@@ -35,9 +35,9 @@ class ModelBuilder {
   onnx::NodeProto& node(const std::string& op, const std::vector<std::string>& inputs,
                         const std::vector<std::string>& outputs, const std::string& name = "");
   // Initialisers, with raw_data.
-  ModelBuilder& floats(const std::string& name, std::vector<int64_t> dims,
+  ModelBuilder& floats(const std::string& name, const std::vector<int64_t>& dims,
                        const std::vector<float>& elements);
-  ModelBuilder& int64s(const std::string& name, std::vector<int64_t> dims,
+  ModelBuilder& int64s(const std::string& name, const std::vector<int64_t>& dims,
                        const std::vector<int64_t>& elements);
 
   std::string bytes() const { return model_.SerializeAsString(); }

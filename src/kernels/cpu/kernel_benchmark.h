@@ -30,8 +30,8 @@ class BenchmarkStep {
         TensorType type;
         type.element_type = spec.type;
         for (int i = 0; i < spec.rank; ++i) {
-          type.shape.push_back(spec.shape[i]);
-          type.strides.push_back(spec.strides[i]);
+          type.shape.emplace_back(spec.shape[i]);
+          type.strides.emplace_back(spec.strides[i]);
         }
         types_.push_back(type);
       }

@@ -85,8 +85,8 @@ inline TensorType type_of_spec(const TensorSpec& spec) {
   TensorType type;
   type.element_type = spec.type;
   for (int i = 0; i < spec.rank; ++i) {
-    type.shape.push_back(spec.shape[i]);
-    type.strides.push_back(spec.strides[i]);
+    type.shape.emplace_back(spec.shape[i]);
+    type.strides.emplace_back(spec.strides[i]);
   }
   return type;
 }
@@ -360,7 +360,7 @@ class KernelCase {
         const int64_t position = rest % spec.shape[axis];
         rest /= spec.shape[axis];
         offset += position * spec.strides[axis];
-        index = std::to_string(position) + (index.empty() ? "" : ",") + index;
+        index.insert(0, std::to_string(position) + (index.empty() ? "" : ","));
       }
       for (int64_t byte = 0; byte < width; ++byte) written[static_cast<size_t>(offset * width + byte)] = true;
       const double want = element(spec, expected.data(), offset);

@@ -130,7 +130,7 @@ inline Program static_program() {
   p.prepare_steps[0].reference = true;
   ConvAttributes conv{{1, 1}, {1, 1}, {0, 0}, {0, 0}, 1, unary(ScalarOp::kRelu)};
   p.steps.push_back(b.step("conv", Op::kConv, conv, {x, w, bias}, {a}, "conv.pointwise.avx512"));
-  p.steps[0].implementations.push_back("conv.pointwise.avx2");
+  p.steps[0].implementations.emplace_back("conv.pointwise.avx2");
   p.steps[0].origin = "Conv+Relu";
   p.steps[0].packed = {{1, packed}};
   p.steps[0].workspace = workspace;

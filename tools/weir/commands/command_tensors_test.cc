@@ -17,7 +17,6 @@
 namespace weir::cli {
 namespace {
 
-using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -71,7 +71,7 @@ class Canvas {
 }  // namespace
 
 Result<Image> draw_result(const Image& image, std::span<const TextLine> lines) {
-  const Image rgb = to_rgb(image);
+  Image rgb = to_rgb(image);
   if (lines.empty()) return rgb;
   const int unit = std::max(1, std::min(image.width, image.height) / 300);
   const int advance = (kGlyphWidth + 1) * unit;

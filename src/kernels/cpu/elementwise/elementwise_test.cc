@@ -20,7 +20,7 @@ Attributes attributes(TileProgram program) {
   return ElementwiseAttributes{std::move(program)};
 }
 
-TileProgram single(ScalarOp op, std::vector<ElementType> types, double v0 = 0, double v1 = 0) {
+TileProgram single(ScalarOp op, const std::vector<ElementType>& types, double v0 = 0, double v1 = 0) {
   TileProgram program(types);
   switch (types.size()) {
     case 1:

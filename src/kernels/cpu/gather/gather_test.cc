@@ -9,7 +9,7 @@ namespace {
 constexpr ElementType kF32 = ElementType::kFloat32;
 
 KernelCase gather(int64_t axis, const TensorSpec& data, const TensorSpec& indices, const TensorSpec& output,
-                  std::vector<int64_t> values) {
+                  const std::vector<int64_t>& values) {
   KernelCase test(Op::kGather, GatherAttributes{axis});
   test.input(data).input(indices).output(output).fill(
       [values](const TensorSpec& spec, std::byte* bytes, int64_t size, int input) {

@@ -45,8 +45,8 @@ Epilogue gelu_scale_add() {
   return epilogue;
 }
 
-void check(Shape a, Shape b, Shape y, bool bias, bool constant, Epilogue epilogue = {},
-           std::vector<Shape> extras = {}) {
+void check(const Shape& a, const Shape& b, const Shape& y, bool bias, bool constant, Epilogue epilogue = {},
+           const std::vector<Shape>& extras = {}) {
   const int64_t k = a.back();
   const int64_t n = y.back();
   KernelCase test(Op::kMatMul, MatMulAttributes{std::move(epilogue)});

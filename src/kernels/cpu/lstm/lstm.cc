@@ -146,6 +146,9 @@ HWY_INLINE void gates_block(int rows, const float* w, int64_t count, const float
       return gates_of_rows<5>(w, count, x, x_step, start, start_step, y, y_step);
     default:
       return gates_of_rows<6>(w, count, x, x_step, start, start_step, y, y_step);
+#else
+    default:
+      return;
 #endif
   }
 }

@@ -13,7 +13,7 @@ struct Sizes {
 };
 
 // Weights small enough that gates do not saturate; lengths as given, one a sequence.
-KernelCase::Fill fill_with(const Sizes& sizes, std::vector<int64_t> lengths) {
+KernelCase::Fill fill_with(const Sizes& sizes, const std::vector<int64_t>& lengths) {
   return [sizes, lengths](const TensorSpec& spec, std::byte* data, int64_t bytes, int input) {
     std::mt19937 generator(static_cast<unsigned>(3 + input));
     if (spec.type != kF32) {
@@ -39,8 +39,9 @@ KernelCase::Fill fill_with(const Sizes& sizes, std::vector<int64_t> lengths) {
   };
 }
 
-void check(const Sizes& sizes, LstmDirection direction, bool bias, bool states, std::vector<int64_t> lengths,
-           ElementType length_type = ElementType::kInt32, int outputs = 7) {
+void check(const Sizes& sizes, LstmDirection direction, bool bias, bool states,
+           const std::vector<int64_t>& lengths, ElementType length_type = ElementType::kInt32,
+           int outputs = 7) {
   const int64_t d = direction == LstmDirection::kBidirectional ? 2 : 1;
   const auto& [t, b, i, h] = sizes;
   const TensorSpec state = make_spec(kF32, {d, b, h});

@@ -15,8 +15,8 @@ void check(PadMode mode, const std::vector<int64_t>& shape, const std::vector<in
   attributes.value = value;
   std::vector<int64_t> output;
   for (size_t i = 0; i < shape.size(); ++i) {
-    attributes.begin.push_back(begin[i]);
-    attributes.end.push_back(end[i]);
+    attributes.begin.emplace_back(begin[i]);
+    attributes.end.emplace_back(end[i]);
     output.push_back(shape[i] + begin[i] + end[i]);
   }
   std::vector<int> row_major(shape.size());
