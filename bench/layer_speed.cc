@@ -104,15 +104,15 @@ std::optional<Layer> parse(const std::string& line) {
     attributes.pads_end = {bottom, right};
     attributes.group = group;
     attributes.epilogue = epilogue_named(name);
+    const int64_t channels = c / group;
     const int64_t oh = (h + top + bottom - kh) / sh + 1;
     const int64_t ow = (w + left + right - kw) / sw + 1;
     layer.attributes = attributes;
     layer.inputs = {channels_last({n, c, h, w}),
-                    TensorSpec::dense(ElementType::kFloat32, std::vector<int64_t>{m, c / group, kh, kw}),
+                    TensorSpec::dense(ElementType::kFloat32, std::vector<int64_t>{m, channels, kh, kw}),
                     TensorSpec::dense(ElementType::kFloat32, std::vector<int64_t>{m})};
     layer.outputs = {channels_last({n, m, oh, ow})};
-    layer.operations = 2.0 * static_cast<double>(n * m * oh * ow) * static_cast<double>(kh * kw) *
-                       static_cast<double>(c / group);
+    layer.operations = 2.0 * static_cast<double>(n * m * oh * ow) * static_cast<double>(channels * kh * kw);
   } else if (kind == "transpose") {
     int64_t n, c, h, w, m, kh, kw, sh, sw;
     std::string name;
