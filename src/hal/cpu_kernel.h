@@ -48,7 +48,7 @@ struct StatusRecord {
       operands[0] = status_code;
       operands[1] = 0;
       const size_t size = std::min(words.size(), kTextBytes - 1);
-      std::copy_n(words.data(), size, text);
+      words.copy(text, size);
       text[size] = '\0';
       state.store(2, std::memory_order_release);
     }

@@ -64,6 +64,7 @@ struct TensorSpec {
   std::array<int64_t, kMaxRank> shape{};
   std::array<int64_t, kMaxRank> strides{};
 
+  // Row-major; the product of the extents fits in 63 bits, as every checked shape's does.
   static TensorSpec dense(ElementType type, std::span<const int64_t> shape);
   int64_t element_count() const {
     int64_t count = 1;
