@@ -19,6 +19,6 @@ mkdir -p build-coverage/report
 # Tests themselves are not counted, nor lines that only say what cannot be.
 gcovr --root . --object-directory build-coverage --filter src/ --filter tools/ \
   --exclude '.*_(test|benchmark)\.cc' --exclude '.*/testing/.*' --exclude-unreachable-branches \
-  --gcov-ignore-parse-errors -j "$(nproc)" --sort-uncovered \
+  --gcov-ignore-parse-errors -j "$(nproc)" --sort-percentage \
   --print-summary --txt build-coverage/report/files.txt --html-details build-coverage/report/index.html
 head -60 build-coverage/report/files.txt
