@@ -83,7 +83,7 @@ class Encoder {
   virtual void host_call(HostCall call, void* user) = 0;
 
   // A mistake that the caller has found: seal returns it, if it is the first.
-  virtual void refuse(Status /*status*/) {}
+  virtual void refuse(Status status) = 0;
 };
 
 }  // namespace weir

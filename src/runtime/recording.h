@@ -73,6 +73,7 @@ class CountingEncoder final : public Encoder {
   void fill(const BufferRange&, uint8_t) override {}
   void copy(const BufferRange&, const BufferRange&) override {}
   void host_call(HostCall, void*) override {}
+  void refuse(Status) override {}
 
   CommandBufferCounts counts() const { return counts_; }
 
