@@ -284,16 +284,10 @@ class Emitter {
   Result<Sample> sample_at(std::span<const int64_t> symbols) const {
     Sample sample;
     WEIR_ASSIGN(sample.values, evaluate_shapes(program_, symbols));
-    const auto measure = [&](std::span<const Step> steps,
-                             std::vector<ConcreteStep>& concrete) -> Result<void> {
-      for (const Step& step : steps) {
-        WEIR_ASSIGN(concrete.emplace_back(),
-                    concrete_step(program_, step, sample.values, options_.operators.get()));
-      }
-      return {};
-    };
-    WEIR_TRY(measure(program_.prepare_steps, sample.prepare_steps));
-    WEIR_TRY(measure(program_.steps, sample.steps));
+    const CustomOperators* operators = options_.operators.get();
+    WEIR_ASSIGN(sample.prepare_steps,
+                concrete_steps(program_, program_.prepare_steps, sample.values, operators));
+    WEIR_ASSIGN(sample.steps, concrete_steps(program_, program_.steps, sample.values, operators));
     return sample;
   }
 

@@ -88,16 +88,10 @@ Result<ProgramReport> report_at(const Program& program, std::span<const int64_t>
     return report(program, {});
   }
   WEIR_ASSIGN(const ShapeValues values, evaluate_shapes(program, symbols));
-  std::vector<ConcreteStep> prepare_steps;
-  for (const Step& step : program.prepare_steps) {
-    WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program, step, values, operators));
-    prepare_steps.push_back(std::move(concrete));
-  }
-  std::vector<ConcreteStep> steps;
-  for (const Step& step : program.steps) {
-    WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program, step, values, operators));
-    steps.push_back(std::move(concrete));
-  }
+  WEIR_ASSIGN(const std::vector<ConcreteStep> prepare_steps,
+              concrete_steps(program, program.prepare_steps, values, operators));
+  WEIR_ASSIGN(const std::vector<ConcreteStep> steps,
+              concrete_steps(program, program.steps, values, operators));
   WEIR_ASSIGN(const ShapePlan plan, plan_shape(program, values, prepare_steps, steps));
   return report(program, symbols, {plan.storage_bytes, plan.storage_offset, plan.arena_bytes});
 }

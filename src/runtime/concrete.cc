@@ -113,6 +113,17 @@ Result<ConcreteStep> concrete_step(const Program& program, const Step& step, con
   return concrete;
 }
 
+Result<std::vector<ConcreteStep>> concrete_steps(const Program& program, std::span<const Step> steps,
+                                                 const ShapeValues& values,
+                                                 const CustomOperators* operators) {
+  std::vector<ConcreteStep> concrete;
+  concrete.reserve(steps.size());
+  for (const Step& step : steps) {
+    WEIR_ASSIGN(concrete.emplace_back(), concrete_step(program, step, values, operators));
+  }
+  return concrete;
+}
+
 bool has_work(const Step& step, const ConcreteStep& concrete) {
   return step.op == Op::kCustom || std::ranges::any_of(concrete.outputs, [](const TensorSpec& output) {
            return output.rank >= 0 && output.element_count() > 0;

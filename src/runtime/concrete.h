@@ -49,6 +49,11 @@ TensorSpec concrete_tensor(const Program& program, const ProgramTensor& tensor, 
 Result<ConcreteStep> concrete_step(const Program& program, const Step& step, const ShapeValues& values,
                                    const CustomOperators* operators = nullptr);
 
+// All of `steps`, in their order.
+Result<std::vector<ConcreteStep>> concrete_steps(const Program& program, std::span<const Step> steps,
+                                                 const ShapeValues& values,
+                                                 const CustomOperators* operators = nullptr);
+
 // The largest needs of all implementations of the step that this build has.
 Plan step_needs(const Step& step, const ConcreteOp& op);
 

@@ -40,15 +40,9 @@ Result<Session::Measured> Session::measure(std::span<const int64_t> symbols) con
   Measured measured;
   const int64_t begin = steady_now_ns();
   WEIR_ASSIGN(measured.values, evaluate_shapes(program, symbols));
-  for (const Step& step : program.prepare_steps) {
-    WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program, step, measured.values, operators_.get()));
-    measured.prepare_steps.push_back(std::move(concrete));
-  }
-  measured.steps.reserve(program.steps.size());
-  for (const Step& step : program.steps) {
-    WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program, step, measured.values, operators_.get()));
-    measured.steps.push_back(std::move(concrete));
-  }
+  WEIR_ASSIGN(measured.prepare_steps,
+              concrete_steps(program, program.prepare_steps, measured.values, operators_.get()));
+  WEIR_ASSIGN(measured.steps, concrete_steps(program, program.steps, measured.values, operators_.get()));
   const int64_t evaluated = steady_now_ns();
   WEIR_ASSIGN(measured.plan, plan_shape(program, measured.values, measured.prepare_steps, measured.steps));
   measured.scratch_bytes =

@@ -197,11 +197,8 @@ std::vector<StepWork> step_works(const Program& program, std::span<const Concret
 
 Result<std::vector<StepWork>> step_works(const Program& program, const ShapeValues& values,
                                          const CustomOperators* operators) {
-  std::vector<ConcreteStep> steps;
-  for (const Step& step : program.steps) {
-    WEIR_ASSIGN(ConcreteStep concrete, concrete_step(program, step, values, operators));
-    steps.push_back(std::move(concrete));
-  }
+  WEIR_ASSIGN(const std::vector<ConcreteStep> steps,
+              concrete_steps(program, program.steps, values, operators));
   return step_works(program, steps, values);
 }
 
