@@ -41,4 +41,12 @@ std::string_view to_string(ConstantFate fate) {
   return "unknown";
 }
 
+SymbolTable symbol_table(const Program& program) {
+  SymbolTable symbols;
+  for (const ProgramSymbol& symbol : program.symbols) {
+    symbols.add(symbol.name, symbol.range, symbol.source);
+  }
+  return symbols;
+}
+
 }  // namespace weir

@@ -192,6 +192,9 @@ struct Program {
   friend bool operator==(const Program&, const Program&) = default;
 };
 
+// The program's symbols, in their order: what to_dims() makes expressions of its dims over.
+SymbolTable symbol_table(const Program& program);
+
 // Everything that a loader relies on: positions in range, operands before their use, lifetimes, storages that
 // overlap in the arena while both live, constants inside their section, attributes that fit, at least one
 // implementation a step, and verify_shape for a static program. A program from a file is verified before

@@ -20,11 +20,7 @@ std::string strides_of(const TensorType& type) {
 
 Result<StepChecker> StepChecker::create(const Program& program, const CustomOperators* operators) {
   StepChecker checker(program, operators);
-  SymbolTable symbols;
-  for (const ProgramSymbol& symbol : program.symbols) {
-    symbols.add(symbol.name, symbol.range, symbol.source);
-  }
-  WEIR_ASSIGN(checker.dims_, to_dims(program.dims, symbols));
+  WEIR_ASSIGN(checker.dims_, to_dims(program.dims, symbol_table(program)));
   return checker;
 }
 
