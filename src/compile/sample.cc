@@ -13,22 +13,6 @@ constexpr int64_t kMostTried = 1024;
 constexpr int64_t kMostWork = int64_t{1} << 25;
 constexpr int64_t kUnknown = INT64_MIN;  // a dimension that was not evaluated; none has this value
 
-bool holds(const ProgramConstraint& constraint, std::span<const int64_t> dims) {
-  const int64_t a = dims[static_cast<size_t>(constraint.a)];
-  const int64_t b = dims[static_cast<size_t>(constraint.b)];
-  switch (constraint.kind) {
-    case Constraint::Kind::kEqual:
-      return a == b;
-    case Constraint::Kind::kDivides:
-      return b != 0 && b != -1 && a % b == 0;
-    case Constraint::Kind::kAtLeast:
-      return a >= b;
-    case Constraint::Kind::kAtMost:
-      return a <= b;
-  }
-  return false;
-}
-
 }  // namespace
 
 std::vector<bool> meet_constraints(const Program& program, std::span<int64_t> symbols) {
@@ -42,8 +26,10 @@ std::vector<bool> meet_constraints(const Program& program, std::span<int64_t> sy
       const auto left = std::ranges::find(dims, kUnknown);
       return static_cast<int64_t>(program.constraints.size()) + (dims.end() - left);
     }
-    return std::ranges::count_if(
-        program.constraints, [&](const ProgramConstraint& constraint) { return !holds(constraint, dims); });
+    return std::ranges::count_if(program.constraints, [&](const ProgramConstraint& constraint) {
+      return !holds(constraint.kind, dims[static_cast<size_t>(constraint.a)],
+                    dims[static_cast<size_t>(constraint.b)]);
+    });
   };
   std::vector<bool> changed(symbols.size(), false);
   int64_t fewest = broken();

@@ -8,18 +8,19 @@
 
 #include "base/float_environment.h"
 #include "kernels/implementation.h"
+#include "tensor/strided_copy.h"
 
 namespace weir {
 namespace {
 
 struct AlignedDelete {
-  void operator()(std::byte* bytes) const { ::operator delete(bytes, std::align_val_t{64}); }
+  void operator()(std::byte* bytes) const { ::operator delete (bytes, std::align_val_t{64}); }
 };
 using AlignedBytes = std::unique_ptr<std::byte, AlignedDelete>;
 
 AlignedBytes allocate(int64_t bytes) {
   return AlignedBytes(static_cast<std::byte*>(
-      ::operator new(static_cast<size_t>(std::max<int64_t>(bytes, 1)), std::align_val_t{64}, std::nothrow)));
+      ::operator new (static_cast<size_t>(std::max<int64_t>(bytes, 1)), std::align_val_t{64}, std::nothrow)));
 }
 
 TensorType type_of(const TensorSpec& spec) {
@@ -45,10 +46,6 @@ bool matches(const TensorView& view, const TensorSpec& spec) {
     }
   }
   return view.data != nullptr || spec.element_count() == 0;
-}
-
-TensorSpec spec_of(const TensorView& view) {
-  return {view.type, view.rank, view.shape, view.strides};
 }
 
 Result<void> check_views(Op op, std::string_view kind, std::span<const TensorSpec> specs,

@@ -70,13 +70,8 @@ Result<void> verify_state_shapes(const Program& program, std::span<const int64_t
     for (const int32_t position : {program.states[i].before, program.states[i].after}) {
       const ProgramTensor& tensor = tensor_at(program, position);
       const bool dense = value(tensor.offset) == 0 && is_row_major(tensor, dims);
-      const bool empty =
-          std::ranges::any_of(tensor.shape, [&](int32_t extent) { return value(extent) == 0; });
-      int64_t elements = empty ? 0 : 1;
-      for (size_t axis = tensor.shape.size(); axis-- > 0 && !empty;) {
-        elements *= value(tensor.shape[axis]);  // verify_views found that their product fits
-      }
-      const int64_t bytes = byte_size(tensor.element_type, elements);
+      // verify_views found that the product of the extents fits.
+      const int64_t bytes = byte_size(tensor.element_type, spec_of(tensor, dims).element_count());
       const int64_t room = value(program.storages[static_cast<size_t>(tensor.storage)].bytes);
       if (!dense || bytes != room) {
         return refuse(
