@@ -222,7 +222,7 @@ Result<EventWait> Request::wait_for(std::chrono::nanoseconds timeout) {
     return EventWait::kTimedOut;
   }
   if (error_) {
-    return std::unexpected(*error_);
+    return std::unexpected(copy_of(*error_));
   }
   return EventWait::kReached;
 }
@@ -291,7 +291,7 @@ Result<void> Request::run() {
   if (!runs_inline) {
     std::unique_lock lock(completion_mutex_);
     completion_.wait(lock, [&] { return !in_flight_; });
-    return error_ ? Result<void>(std::unexpected(*error_)) : Result<void>{};
+    return error_ ? Result<void>(std::unexpected(copy_of(*error_))) : Result<void>{};
   }
   Result<void> result = with_memory_guard([&] { return with_step_name(current_->commands->wait()); });
   if (tracer_) {
