@@ -167,11 +167,8 @@ Result<void> convert_conv_transpose(NodeLowering& node) {
                       axes);
   }
   const bool sized = output_shape && !output_shape->empty();
-  for (int64_t size : sized ? *output_shape : std::vector<int64_t>()) {
-    if (size < 0 || size > kMaxWindow) {
-      return node.wrong("Attribute 'output_shape' has an element ({}), and takes ({}) to ({}).", size, 0,
-                        kMaxWindow);
-    }
+  if (sized) {
+    WEIR_TRY(node.require_elements("output_shape", *output_shape, 0, kMaxWindow));
   }
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
   if (auto_pad == "VALID") {

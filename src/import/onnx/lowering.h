@@ -154,6 +154,9 @@ class NodeLowering {
   Result<std::optional<std::vector<int64_t>>> integers(std::string_view attribute_name) const;
   Result<std::vector<int64_t>> integers(std::string_view attribute_name, size_t count,
                                         int64_t otherwise) const;
+  // Whether each of the attribute's elements lies between `least` and `most`.
+  Result<void> require_elements(std::string_view attribute_name, std::span<const int64_t> elements,
+                                int64_t least, int64_t most) const;
   // The same with each between `least` and `most`.
   Result<std::vector<int64_t>> integers(std::string_view attribute_name, size_t count, int64_t otherwise,
                                         int64_t least, int64_t most) const;

@@ -253,15 +253,22 @@ Result<std::vector<int64_t>> NodeLowering::integers(std::string_view attribute_n
   return *std::move(found);
 }
 
-Result<std::vector<int64_t>> NodeLowering::integers(std::string_view attribute_name, size_t count,
-                                                    int64_t otherwise, int64_t least, int64_t most) const {
-  WEIR_ASSIGN(std::vector<int64_t> values, integers(attribute_name, count, otherwise));
-  for (int64_t value : values) {
-    if (value < least || value > most) {
-      return wrong("Attribute '{}' has an element ({}), and takes ({}) to ({}).", attribute_name, value,
+Result<void> NodeLowering::require_elements(std::string_view attribute_name,
+                                            std::span<const int64_t> elements, int64_t least,
+                                            int64_t most) const {
+  for (int64_t element : elements) {
+    if (element < least || element > most) {
+      return wrong("Attribute '{}' has an element ({}), and takes ({}) to ({}).", attribute_name, element,
                    least, most);
     }
   }
+  return {};
+}
+
+Result<std::vector<int64_t>> NodeLowering::integers(std::string_view attribute_name, size_t count,
+                                                    int64_t otherwise, int64_t least, int64_t most) const {
+  WEIR_ASSIGN(std::vector<int64_t> values, integers(attribute_name, count, otherwise));
+  WEIR_TRY(require_elements(attribute_name, values, least, most));
   return values;
 }
 
