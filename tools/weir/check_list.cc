@@ -19,21 +19,22 @@ std::string_view to_string(CheckList::Status status) {
   return "unknown";
 }
 
+std::string without_full_stop(std::string sentence) {
+  while (sentence.ends_with('.')) {
+    sentence.pop_back();
+  }
+  return sentence;
+}
+
 int64_t CheckList::count(Status status) const {
   return std::ranges::count(lines_, status, &Line::status);
 }
 
 void CheckList::add(Status status, std::string_view question, std::string finding, std::string fix,
                     std::vector<std::string> parts) {
-  const auto end = [](std::string& text) {
-    while (text.ends_with('.')) {
-      text.pop_back();
-    }
-  };
-  end(finding);
-  end(fix);
-  std::ranges::for_each(parts, end);
-  lines_.push_back({status, std::string(question), std::move(finding), std::move(fix), std::move(parts)});
+  std::ranges::transform(parts, parts.begin(), without_full_stop);
+  lines_.push_back({status, std::string(question), without_full_stop(std::move(finding)),
+                    without_full_stop(std::move(fix)), std::move(parts)});
 }
 
 std::string CheckList::text() const {

@@ -63,5 +63,7 @@ class CheckList {
 };
 
 std::string_view to_string(CheckList::Status status);  // "ok", "warn", "fail"
+// A sentence as a part of another.
+std::string without_full_stop(std::string sentence);
 
 }  // namespace weir::cli

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/weir/commands/output.h"
+#include "tools/weir/commands/request_shape.h"
 
 namespace weir::cli {
 namespace {
@@ -16,11 +17,6 @@ namespace {
 using enum Table::Align;
 
 constexpr size_t kShownBlocks = 20;
-
-std::string range_of(const OpenPlan::Dimension& dimension) {
-  return dimension.max ? fmt::format("{} to {}", dimension.min, *dimension.max)
-                       : fmt::format("{} or more", dimension.min);
-}
 
 }  // namespace
 
@@ -62,7 +58,7 @@ std::string open_plan_text(const OpenPlan& plan, bool all_blocks) {
   text += "Open dimensions:\n";
   Table dimensions({kLeft, kLeft, kLeft});
   for (const OpenPlan::Dimension& dimension : plan.dimensions) {
-    dimensions.add_row({dimension.name, range_of(dimension),
+    dimensions.add_row({dimension.name, range_text({dimension.min, dimension.max.value_or(kDimMax)}),
                         fmt::format("axis {} of input '{}'", dimension.axis, dimension.input)});
   }
   text += dimensions.to_string();

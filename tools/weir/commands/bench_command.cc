@@ -42,17 +42,6 @@ Usage usage_now() {
   return {usage.ru_minflt + usage.ru_majflt, seconds(usage.ru_utime) + seconds(usage.ru_stime)};
 }
 
-ordered_json to_json(const Ledger& ledger) {
-  return {{"constants", ledger.constants},
-          {"activations", ledger.activations},
-          {"workspace", ledger.workspace},
-          {"scratch", ledger.scratch},
-          {"io", ledger.io},
-          {"state", ledger.state},
-          {"host", ledger.host},
-          {"total", ledger.total()}};
-}
-
 // Runs of a request of its own: what was measured before had no timestamps in it.
 // They take turns with runs that are not traced, so that what tracing costs can be told.
 Result<void> trace_runs(const Engine& engine, const RequestShape& shape, const Ref<Tracer>& trace,
@@ -154,8 +143,8 @@ Result<void> bench(const BenchOptions& options, const Ref<Tracer>& trace) {
   json["first_inference_ms"] = milliseconds(first - filled);
   json["rss_anon_bytes"] = meminfo_bytes(status, "RssAnon");
   json["rss_file_bytes"] = meminfo_bytes(status, "RssFile");
-  json["planned"] = to_json(planned);
-  json["counted"] = to_json(counted);
+  json["planned"] = to_json(lines_of(planned));
+  json["counted"] = to_json(lines_of(counted));
   if (allocations_after.counted) {
     const auto per_run = [&](uint64_t total) { return static_cast<double>(total) / count; };
     json["allocations_per_inference"] = {

@@ -135,12 +135,8 @@ class Checker {
     for (auto& [key, names] : groups) {
       const size_t count = names.size();
       names.resize(std::min(count, kShownNodes));
-      std::string sentence = key;
-      while (sentence.ends_with('.')) {
-        sentence.pop_back();
-      }
       parts.push_back(
-          fmt::format("{} × {}: {}{}", count, sentence, fmt::join(names, ", "),
+          fmt::format("{} × {}: {}{}", count, without_full_stop(key), fmt::join(names, ", "),
                       count > kShownNodes ? fmt::format(" and {} more", count - kShownNodes) : ""));
     }
     if (unsupported.unexamined > 0) {

@@ -194,12 +194,13 @@ std::vector<int64_t> declared_shape(const Program& program, const ProgramPort& p
   return shape;
 }
 
+PlanReport::Ledger lines_of(const Ledger& ledger) {
+  return {ledger.constants, ledger.activations, ledger.workspace, ledger.scratch,
+          ledger.io,        ledger.state,       ledger.host,      ledger.total()};
+}
+
 Result<std::vector<Dim>> readable_dims(const Program& program) {
-  SymbolTable symbols;
-  for (const ProgramSymbol& symbol : program.symbols) {
-    symbols.add(symbol.name, symbol.range, symbol.source);
-  }
-  return to_dims(program.dims, symbols);
+  return to_dims(program.dims, symbol_table(program));
 }
 
 Result<RequestShape> request_shape(const Program& program, bool is_program, const ShapeOptions& options) {
@@ -212,11 +213,7 @@ Result<RequestShape> request_shape(const Program& program, bool is_program, cons
       input.type.shape.push_back(dims[static_cast<size_t>(position)]);
     }
   }
-  SymbolTable symbols;
-  for (const ProgramSymbol& symbol : program.symbols) {
-    symbols.add(symbol.name, symbol.range, symbol.source);
-  }
-  RequestShape shape(std::move(inputs), symbols);
+  RequestShape shape(std::move(inputs), symbol_table(program));
   if (is_program) {
     WEIR_TRY(shape.take_options(options.shapes, options.dims), "while choosing a shape for program '{}'",
              program.name);

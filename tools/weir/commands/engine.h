@@ -11,6 +11,7 @@
 #include "tools/weir/commands/options.h"
 #include "tools/weir/commands/request_shape.h"
 #include "tools/weir/io/npy.h"
+#include "tools/weir/plan_report.h"
 
 namespace weir::cli {
 
@@ -57,6 +58,9 @@ std::string describe(const Device& device, const RunnerOptions& runner);
 
 // The element types and shapes that the program takes, −1 where a dimension is open.
 std::vector<int64_t> declared_shape(const Program& program, const ProgramPort& port);
+
+// A ledger as reports have it.
+PlanReport::Ledger lines_of(const Ledger& ledger);
 
 // Every dimension of a program as people read it: a number, or an expression over the model's names.
 Result<std::vector<Dim>> readable_dims(const Program& program);

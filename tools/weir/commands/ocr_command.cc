@@ -192,17 +192,6 @@ class Reader {
     }
   }
 
-  static ordered_json to_json(const Ledger& ledger) {
-    return {{"constants", ledger.constants},
-            {"activations", ledger.activations},
-            {"workspace", ledger.workspace},
-            {"scratch", ledger.scratch},
-            {"io", ledger.io},
-            {"state", ledger.state},
-            {"host", ledger.host},
-            {"total", ledger.total()}};
-  }
-
   Result<void> report() const {
     Ledger planned;
     Ledger counted;
@@ -282,8 +271,8 @@ class Reader {
       }
       json["images"].push_back(std::move(entry));
     }
-    json["planned"] = to_json(planned);
-    json["counted"] = to_json(counted);
+    json["planned"] = to_json(lines_of(planned));
+    json["counted"] = to_json(lines_of(counted));
     print_json(json);
     return {};
   }

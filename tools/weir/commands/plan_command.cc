@@ -39,11 +39,6 @@ PlanReport::Kind kind_of(StorageKind kind) {
   return PlanReport::Kind::kActivation;
 }
 
-PlanReport::Ledger lines_of(const Ledger& ledger) {
-  return {ledger.constants, ledger.activations, ledger.workspace, ledger.scratch,
-          ledger.io,        ledger.state,       ledger.host,      ledger.total()};
-}
-
 PlanReport::Notice notice_of(NoticeKind kind, const std::string& what, int64_t bytes,
                              const std::string& reason) {
   return {kind == NoticeKind::kCost ? "cost" : "info", what, bytes, reason};

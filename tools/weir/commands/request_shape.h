@@ -6,8 +6,8 @@
 //   RequestShape shape(inputs, symbols);
 //   WEIR_TRY(shape.take_options(options.shapes, options.dims));   // --shape x=1x3x48x320, --dim width=320
 //   WEIR_TRY(shape.take_input(0, array.shape, "file 'x.npy'"));
-//   shape.assume_batch_of_one();                                  // a first dimension that is still open is
-//   1 WEIR_ASSIGN(std::vector<int64_t> symbols, shape.symbols());   // or the error that names what is open
+//   shape.assume_batch_of_one();                                  // for a first dimension still open
+//   WEIR_ASSIGN(std::vector<int64_t> symbols, shape.symbols());   // or the error that names what is open
 //
 // A dimension has one value throughout: two sources that disagree are an error that names both, and so is a
 // value outside the range that the program was compiled for.
