@@ -4,21 +4,15 @@
 
     check.py --weir build/weir --work DIR
 """
-import argparse
 import json
 import os
 import pathlib
-import shutil
-import subprocess
-import sys
 
-try:
-    import numpy as np
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
-except ImportError as error:
-    print(f"SKIP: {error}")
-    sys.exit(77)
+from weir_test import WeirTest, model
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
 
 
 def network(dims=(1, 8, 40, 40), last="Relu"):
@@ -27,39 +21,16 @@ def network(dims=(1, 8, 40, 40), last="Relu"):
     weights = rng.standard_normal((64, 8, 3, 3), dtype=np.float32)
     nodes = [helper.make_node("Conv", ["x", "w"], ["c"], "conv", pads=[1, 1, 1, 1]),
              helper.make_node(last, ["c"], ["y"], "last")]
-    graph = helper.make_graph(nodes, "network", [helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-                              [numpy_helper.from_array(weights, "w")])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model(nodes, [("x", TensorProto.FLOAT, dims)], [("y", TensorProto.FLOAT, None)], [("w", weights)])
 
 
 def plain():
     """Nothing that is copied, packed or slow."""
-    types = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (1, 3)) for name in "xy"]
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"], "act")], "plain", types[:1], types[1:])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model([helper.make_node("Relu", ["x"], ["y"], "act")], [("x", TensorProto.FLOAT, (1, 3))],
+                 [("y", TensorProto.FLOAT, (1, 3))])
 
 
-class Check:
-    def __init__(self, arguments):
-        self.weir_path = str(pathlib.Path(arguments.weir).resolve())
-        self.work = pathlib.Path(arguments.work).resolve()
-        shutil.rmtree(self.work, ignore_errors=True)
-        self.work.mkdir(parents=True)
-        self.cache = self.work / "cache"
-        self.environment = os.environ | {"WEIR_CACHE": str(self.cache)}
-        self.failures = []
-        self.checked = 0
-
-    def expect(self, holds, message):
-        self.checked += 1
-        if not holds:
-            self.failures.append(message)
-
-    def weir(self, *options):
-        return subprocess.run([self.weir_path, *map(str, options)], cwd=self.work, env=self.environment,
-                              capture_output=True, text=True)
-
+class Check(WeirTest):
     def make(self, *options):
         result = self.weir(*options)
         assert result.returncode == 0, (options, result.stderr)
@@ -231,26 +202,16 @@ class Check:
             result = self.weir(*options)
             self.expect(result.returncode == 2, f"{options} exits with {result.returncode}")
 
-    def run(self):
+    def prepare(self):
         onnx.save(network(), self.work / "net.onnx")
         onnx.save(plain(), self.work / "plain.onnx")
         self.make("compile", "plain.onnx", "-o", "plain.weir")
         self.make("compile", "net.onnx", "-o", "net.weir")
         self.make("compile", "net.onnx", "-o", "portable.weir", "--portable")
-        for part in (self.files, self.cached, self.processor, self.memory, self.shapes, self.costs, self.constants,
-                     self.inspect, self.usage):
-            part()
-        for failure in self.failures[:40]:
-            print("FAIL", failure)
-        print(f"{self.checked} checks, {len(self.failures)} failures")
-        return 1 if self.failures else 0
+
+    def parts(self):
+        return (self.files, self.cached, self.processor, self.memory, self.shapes, self.costs, self.constants,
+                self.inspect, self.usage)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--weir", required=True)
-    parser.add_argument("--work", required=True)
-    sys.exit(Check(parser.parse_args()).run())
-
-
-main()
+Check.main(__doc__)

@@ -5,31 +5,16 @@ is what is counted, and what it answers is what the model answers that was compi
 
     open_programs.py --weir build/weir --work DIR
 """
-import argparse
 import json
-import os
-import pathlib
 import shutil
 import struct
-import subprocess
-import sys
 import zlib
 
-try:
-    import numpy as np
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
-except ImportError as error:
-    print(f"SKIP: {error}")
-    sys.exit(77)
+from weir_test import WeirTest, model
 
-
-def model(nodes, inputs, outputs, constants=()):
-    def declare(values):
-        return [helper.make_tensor_value_info(*value) for value in values]
-    graph = helper.make_graph(nodes, "network", declare(inputs), declare(outputs),
-                              [numpy_helper.from_array(value, name) for name, value in constants])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
 
 
 def picture():
@@ -62,34 +47,7 @@ def png(height, width):
             chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
-class Test:
-    def __init__(self, arguments):
-        self.weir_path = str(pathlib.Path(arguments.weir).resolve())
-        self.work = pathlib.Path(arguments.work).resolve()
-        shutil.rmtree(self.work, ignore_errors=True)
-        self.work.mkdir(parents=True)
-        self.environment = os.environ | {"WEIR_CACHE": str(self.work / "cache")}
-        self.environment.pop("WEIR_MEMORY_LIMIT", None)
-        self.failures = []
-        self.checked = 0
-
-    def expect(self, holds, message):
-        self.checked += 1
-        if not holds:
-            self.failures.append(message)
-
-    def weir(self, *options):
-        return subprocess.run([self.weir_path, *map(str, options)], cwd=self.work, env=self.environment,
-                              capture_output=True, text=True)
-
-    def text(self, *options):
-        result = self.weir(*options)
-        self.expect(result.returncode == 0, f"{options}: {result.stderr}")
-        return result.stdout
-
-    def json(self, *options):
-        return json.loads(self.text(*options, "--json") or "{}")
-
+class OpenPrograms(WeirTest):
     def fails(self, *options, says, code=1):
         result = self.weir(*options)
         self.expect(result.returncode == code and says in result.stderr, f"{options}: {result.stdout}{result.stderr}")
@@ -218,25 +176,14 @@ class Test:
             self.expect(self.json("plan", file, "--shape", "2x3x7")["inputs"] == ["x float32[2, 3, 7]"], file)
         self.expect(0 < plan["planned"]["io"] and plan["peak_bytes"] <= plan["sum_bytes"], f"{plan}")
 
-    def run(self):
+    def prepare(self):
         onnx.save(picture(), self.work / "picture.onnx")
         onnx.save(sentence(), self.work / "sentence.onnx")
         for name in ("picture", "sentence"):
             self.text("compile", f"{name}.onnx", "-o", f"{name}.weir")
-        for part in (self.planned, self.expressions, self.answers, self.files, self.refusals,
-                     self.limits, self.names):
-            part()
-        for failure in self.failures[:40]:
-            print("FAIL", failure)
-        print(f"{self.checked} checks, {len(self.failures)} failures")
-        return 1 if self.failures else 0
+
+    def parts(self):
+        return self.planned, self.expressions, self.answers, self.files, self.refusals, self.limits, self.names
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--weir", required=True)
-    parser.add_argument("--work", required=True)
-    sys.exit(Test(parser.parse_args()).run())
-
-
-main()
+OpenPrograms.main(__doc__)

@@ -4,31 +4,13 @@
 
     run_command.py --weir build/weir --work DIR
 """
-import argparse
-import json
-import os
-import pathlib
-import shutil
-import subprocess
-import sys
+from weir_test import WeirTest, model
 
-try:
-    import numpy as np
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
-except ImportError as error:
-    print(f"SKIP: {error}")
-    sys.exit(77)
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
 
 FLOAT = TensorProto.FLOAT
-
-
-def model(nodes, inputs, outputs, constants=()):
-    def declare(values):
-        return [helper.make_tensor_value_info(*value) for value in values]
-    graph = helper.make_graph(nodes, "network", declare(inputs), declare(outputs),
-                              [numpy_helper.from_array(value, name) for name, value in constants])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
 def classifier():
@@ -46,29 +28,9 @@ def adder():
                  [("y", FLOAT, [1, 3]), ("next", FLOAT, [1, 3])])
 
 
-class Test:
-    def __init__(self, arguments):
-        self.weir_path = str(pathlib.Path(arguments.weir).resolve())
-        self.work = pathlib.Path(arguments.work).resolve()
-        shutil.rmtree(self.work, ignore_errors=True)
-        self.work.mkdir(parents=True)
-        self.environment = os.environ | {"WEIR_CACHE": str(self.work / "cache")}
-        self.failures = []
-        self.checked = 0
-
-    def expect(self, holds, message):
-        self.checked += 1
-        if not holds:
-            self.failures.append(message)
-
-    def weir(self, *options):
-        return subprocess.run([self.weir_path, *map(str, options)], cwd=self.work, env=self.environment,
-                              capture_output=True, text=True)
-
+class RunCommand(WeirTest):
     def json(self, *options):
-        result = self.weir("run", *options, "--json")
-        self.expect(result.returncode == 0, f"{options}: {result.stderr}")
-        return json.loads(result.stdout or "{}")
+        return super().json("run", *options)
 
     def refused(self, *options, says):
         """And nothing was written."""
@@ -140,22 +102,12 @@ class Test:
         classes = self.json("classifier.onnx", "--input", "scores.npy", "--frames", "--task", "classify", "--top", 1)
         self.expect([(c["frame"], c["index"]) for c in classes["outputs"][0]["classes"]] == [(0, 2), (1, 0)], f"{classes}")
 
-    def run(self):
+    def prepare(self):
         onnx.save(classifier(), self.work / "classifier.onnx")
         onnx.save(adder(), self.work / "adder.onnx")
-        for part in (self.batches, self.refusals, self.frames):
-            part()
-        for failure in self.failures[:40]:
-            print("FAIL", failure)
-        print(f"{self.checked} checks, {len(self.failures)} failures")
-        return 1 if self.failures else 0
+
+    def parts(self):
+        return self.batches, self.refusals, self.frames
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--weir", required=True)
-    parser.add_argument("--work", required=True)
-    sys.exit(Test(parser.parse_args()).run())
-
-
-main()
+RunCommand.main(__doc__)
