@@ -19,28 +19,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Of the models here, whose inputs are rows of kFeatures numbers.
 void prepare_rows(weir_request* request, int64_t rows, Outcome& outcome) {
-  const int64_t dims[] = {rows, kFeatures};
-  const weir_shape shape = {dims, 2};
-  STEP(weir_request_prepare(request, &shape, 1));
-}
-
-void fill_rows(weir_request* request, int64_t rows, Outcome& outcome) {
-  weir_tensor input = WEIR_INIT(weir_tensor);
-  STEP(weir_request_input(request, 0, &input));
-  std::memcpy(input.data, pixels.data(), static_cast<size_t>(rows * kFeatures) * sizeof(float));
-}
-
-void compare_rows(weir_request* request, int64_t rows, AnswerSet set, Outcome& outcome) {
-  weir_tensor output = WEIR_INIT(weir_tensor);
-  STEP(weir_request_output(request, 0, &output));
-  compare(static_cast<const float*>(output.data), rows, set, outcome);
+  prepare_shape(request, {rows, kFeatures}, outcome);
 }
 
 void run_rows(weir_request* request, int64_t rows, AnswerSet set, Outcome& outcome) {
-  GO(fill_rows(request, rows, outcome));
-  STEP(weir_request_run(request));
-  GO(compare_rows(request, rows, set, outcome));
+  run_and_compare(request, rows * kFeatures, rows, set, outcome);
 }
 
 // ----------------------------------------------------------------------------------------------------------------

@@ -20,16 +20,10 @@ struct Answer {
 };
 Answer answers[kAnswerSets][kMostRows + 1];  // by rows
 
-void prepare(weir_request* request, int64_t rows, Outcome& outcome) {
-  const int64_t dims[] = {rows, 3, 6, 6};
-  const weir_shape shape = {dims, 4};
-  STEP(weir_request_prepare(request, &shape, 1));
-}
-
-void write_input(weir_request* request, int64_t rows, Outcome& outcome) {
+void write_input(weir_request* request, int64_t elements, Outcome& outcome) {
   weir_tensor input = WEIR_INIT(weir_tensor);
   STEP(weir_request_input(request, 0, &input));
-  std::memcpy(input.data, pixels.data(), static_cast<size_t>(rows * kPixels) * sizeof(float));
+  std::memcpy(input.data, pixels.data(), static_cast<size_t>(elements) * sizeof(float));
 }
 
 void read_output(weir_request* request, int64_t rows, AnswerSet set, Outcome& outcome) {
@@ -37,12 +31,6 @@ void read_output(weir_request* request, int64_t rows, AnswerSet set, Outcome& ou
   STEP(weir_request_output(request, 0, &output));
   compare(static_cast<const float*>(output.data), rows, set, outcome);
 }
-
-#define GO(...)        \
-  __VA_ARGS__;         \
-  if (!outcome.ok()) { \
-    return;            \
-  }
 
 void on_complete(void* user, const weir_status* status) {
   static_cast<std::atomic<int>*>(user)->store(1 + weir_status_code(status));
@@ -156,15 +144,24 @@ const float* answer_of(int64_t rows, AnswerSet set) {
   return answers[set][rows].values.data();
 }
 
-void run_once(weir_request* request, int64_t rows, Outcome& outcome, AnswerSet set) {
-  GO(prepare(request, rows, outcome));
-  GO(write_input(request, rows, outcome));
+void prepare_shape(weir_request* request, std::initializer_list<int64_t> dims, Outcome& outcome) {
+  const weir_shape shape = {dims.begin(), static_cast<int32_t>(dims.size())};
+  STEP(weir_request_prepare(request, &shape, 1));
+}
+
+void run_and_compare(weir_request* request, int64_t elements, int64_t rows, AnswerSet set, Outcome& outcome) {
+  GO(write_input(request, elements, outcome));
   STEP(weir_request_run(request));
   GO(read_output(request, rows, set, outcome));
 }
 
+void run_once(weir_request* request, int64_t rows, Outcome& outcome, AnswerSet set) {
+  GO(prepare_shape(request, {rows, 3, 6, 6}, outcome));
+  run_and_compare(request, rows * kPixels, rows, set, outcome);
+}
+
 void start_and_wait(weir_device* device, weir_request* request, int64_t rows, Outcome& outcome) {
-  GO(write_input(request, rows, outcome));
+  GO(write_input(request, rows * kPixels, outcome));
   Event event;
   STEP(weir_event_create(device, "done", event.out()));
   std::atomic<int> told{0};

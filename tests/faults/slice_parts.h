@@ -85,6 +85,9 @@ enum AnswerSet { kSlice, kSwapped, kFirstRun, kSecondRun, kProbe, kClip, kAnswer
 void compare(const float* got, int64_t rows, AnswerSet set, Outcome& outcome);
 const float* answer_of(int64_t rows, AnswerSet set);
 
+void prepare_shape(weir_request* request, std::initializer_list<int64_t> dims, Outcome& outcome);
+// A prepared request, on the first `elements` of the pixels; `rows` rows are the answer.
+void run_and_compare(weir_request* request, int64_t elements, int64_t rows, AnswerSet set, Outcome& outcome);
 // Prepares `rows` images and runs.
 void run_once(weir_request* request, int64_t rows, Outcome& outcome, AnswerSet set = kSlice);
 // The same through the queue, with an event and a handler, of a request that is prepared.
