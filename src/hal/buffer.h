@@ -4,9 +4,9 @@
 //
 // Storage modes say where the bytes lie and who sees them when; chosen at creation, never changed:
 //   Shared   host and device see the same memory, coherent once the work that wrote it has completed
-//   Private  the device only. contents() is an error, never a hidden readback; a copy from a Shared one fills
-//   it Managed  a host and a device copy. did_modify() carries the host's changes over, synchronize() the
-//   device's
+//   Private  the device only, filled by a copy. contents() is an error, never a hidden readback
+//   Managed  a host and a device copy. did_modify() carries the host's changes over, synchronize() the other
+//   way
 //
 //   WEIR_ASSIGN(Ref<Buffer> input, device.create_buffer({.size = 4096, .label = "input"}));
 //   WEIR_ASSIGN(std::span<std::byte> bytes, input->contents());

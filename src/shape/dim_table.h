@@ -5,8 +5,8 @@
 //   DimTable table;
 //   int32_t height = table.add(value.type.shape[2]);        // while compiling; equal Dims share an entry
 //   std::vector<int64_t> values(static_cast<size_t>(table.size()));
-//   WEIR_TRY(evaluate(table.entries(), symbols, values));   // once a prepared shape; allocates for errors
-//   only int64_t h = values[height];
+//   WEIR_TRY(evaluate(table.entries(), symbols, values));   // once a shape; allocates for errors only
+//   int64_t h = values[height];
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 // Statuses of the C interface in tests: taken and freed, compared by code and text.
 //
 //   ASSERT_OK(weir_runtime_create(&options, &runtime));
-//   EXPECT_REFUSED(weir_request_run(request), WEIR_FAILED_PRECONDITION, "runs before a shape");  // a part of
-//   it EXPECT_STATUS(weir_device_memory(device, 99, &bytes, nullptr), WEIR_INVALID_ARGUMENT, "Memory is …");
+//   EXPECT_REFUSED(weir_request_run(request), WEIR_FAILED_PRECONDITION, "before a shape");  // a part of it
+//   EXPECT_STATUS(weir_device_memory(device, 99, &bytes, nullptr), WEIR_INVALID_ARGUMENT, "Memory is …");
 #pragma once
 
 #include <gmock/gmock.h>

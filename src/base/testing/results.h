@@ -5,8 +5,7 @@
 //   const Ref<Device> device = must(create_cpu_device({.threads = 2}));
 //   must(request->set_input(0, x));
 //   EXPECT_FAILS(request->set_input(7, x), StatusCode::kNotFound, "Input (7) is not there");  // a part of it
-//   EXPECT_ERROR(check(dims), StatusCode::kInvalidArgument, "There are (1) values, and the program has
-//   (2).");
+//   EXPECT_ERROR(check(dims), StatusCode::kInvalidArgument, "There are (1) values for (2).");  // all of it
 #pragma once
 
 #include <gmock/gmock.h>

@@ -18,6 +18,7 @@ namespace weir {
 namespace {
 
 constexpr int kMostPieces = 4;
+
 // The place in a table of a line a command (or stage) and a column a participant.
 size_t share_of(int32_t line, int32_t participant, int32_t participants) {
   return static_cast<size_t>(line) * static_cast<size_t>(participants) + static_cast<size_t>(participant);
