@@ -14,13 +14,13 @@ namespace weir {
 namespace {
 
 struct AlignedDelete {
-  void operator()(std::byte* bytes) const { ::operator delete (bytes, std::align_val_t{64}); }
+  void operator()(std::byte* bytes) const { ::operator delete(bytes, std::align_val_t{64}); }
 };
 using AlignedBytes = std::unique_ptr<std::byte, AlignedDelete>;
 
 AlignedBytes allocate(int64_t bytes) {
   return AlignedBytes(static_cast<std::byte*>(
-      ::operator new (static_cast<size_t>(std::max<int64_t>(bytes, 1)), std::align_val_t{64}, std::nothrow)));
+      ::operator new(static_cast<size_t>(std::max<int64_t>(bytes, 1)), std::align_val_t{64}, std::nothrow)));
 }
 
 TensorType type_of(const TensorSpec& spec) {
