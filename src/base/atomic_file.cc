@@ -14,6 +14,7 @@
 #include "base/file_system.h"
 
 namespace weir {
+
 Result<AtomicFile> AtomicFile::create(const std::string& path) {
   // Root may rename a file over /dev/null; a folder is refused by the system.
   struct stat status = {};
@@ -23,13 +24,16 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
         "File '{}' is a device, pipe or socket, which a regular file would replace; give another path.",
         path);
   }
+  // A link stays, and what it points at is replaced.
+  const bool is_link = ::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
+  const std::string target = is_link ? real_path(path).value_or(path) : path;
   for (int attempt = 0; attempt < 16; ++attempt) {
     uint64_t number = 0;
     if (::getrandom(&number, sizeof(number), 0) != static_cast<ssize_t>(sizeof(number))) {
       return file_error("created", path, errno);
     }
     // The owner first: nothing may fail between the file's creation and its owner's.
-    AtomicFile file(path, fmt::format("{}.{:016x}.tmp", path, number));
+    AtomicFile file(target, fmt::format("{}.{:016x}.tmp", target, number));
     file.descriptor_ = ::open(file.aside_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
     if (file.descriptor_ >= 0) {
       (void)::flock(file.descriptor_, LOCK_EX | LOCK_NB);  // some file systems have no locks

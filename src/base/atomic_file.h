@@ -23,7 +23,8 @@ namespace weir {
 
 class AtomicFile {
  public:
-  // Refuses a path at which there is a device, a pipe or a socket: the target is replaced, not written to.
+  // Follows links: what the last one points at is replaced, and the links stay. Refuses a path at which there
+  // is a device, a pipe or a socket: the target is replaced, not written to.
   static Result<AtomicFile> create(const std::string& path);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;

@@ -74,6 +74,19 @@ TEST_F(AtomicFileTest, LeavesTheOldFileWhenItIsNotCommitted) {
   EXPECT_EQ(content(path), "new");
 }
 
+TEST_F(AtomicFileTest, ReplacesWhatALinkPointsAt) {
+  fs::create_directory(folder_ / "far");
+  std::ofstream(folder_ / "far" / "a") << "old";
+  fs::create_symlink("far/a", folder_ / "link");
+  Result<AtomicFile> file = AtomicFile::create(folder_ / "link");
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(file->write(0, bytes("new")));
+  ASSERT_TRUE(file->commit());
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_EQ(content(folder_ / "far" / "a"), "new");
+  EXPECT_EQ(files(), 2u);
+}
+
 TEST_F(AtomicFileTest, ReplacesNoDeviceAndNoPipe) {
   const fs::path path = folder_ / "pipe";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
