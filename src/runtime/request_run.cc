@@ -86,12 +86,13 @@ CompletionHandler Request::conclude(const Result<void>& result) {
   return on_complete_;
 }
 
+std::unexpected<Status> Request::busy(std::string_view action) const {
+  return fail(StatusCode::kFailedPrecondition, "A request of '{}' is busy and cannot {} now.",
+              session_->name(), action);
+}
+
 Result<void> Request::check_idle(std::string_view action) const {
-  if (!is_idle()) {
-    return fail(StatusCode::kFailedPrecondition, "A request of '{}' is busy and cannot {} now.",
-                session_->name(), action);
-  }
-  return {};
+  return is_idle() ? Result<void>() : busy(action);
 }
 
 Result<void> Request::copy_bound_inputs() {
@@ -282,6 +283,9 @@ Result<void> Request::run() {
       abandon_run();
     }
     WEIR_TRY(answer);
+    if (*answer == SubmitAnswer::kBusy) {
+      return busy("run");
+    }
     return fail(
         StatusCode::kFailedPrecondition,
         "A completion handler runs a request of '{}', and the queue is full ({} in flight); start the "

@@ -370,6 +370,7 @@ class Request : public RefCounted {
   // The end of a run, with all that follows it: sets the state. Returns the handler to call.
   CompletionHandler conclude(const Result<void>& result);
   Result<void> with_step_name(Result<void> result) const;
+  std::unexpected<Status> busy(std::string_view action) const;
   Result<void> check_idle(std::string_view action) const;
   // "request 2 of NAME", for the account of who holds memory; and what of it.
   std::string label() const;
