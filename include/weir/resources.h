@@ -17,8 +17,8 @@ typedef struct weir_device weir_device;
 
 typedef struct weir_device_options {
   size_t struct_size;
-  int32_t threads;         // participants of a command buffer; 0: the runtime's threads
-  int64_t memory_limit;    // bytes; 0: WEIR_MEMORY_LIMIT of the environment, else the physical memory
+  int32_t threads;       // participants of a command buffer; 0: the runtime's threads
+  int64_t memory_limit;  // bytes; 0: WEIR_MEMORY_LIMIT of the environment, else weir_device_info.memory_bytes
   bool simulate_discrete;  // the CPU behaves as a far device: see docs/resources.md
   bool validation;         // hazards, use before write, usage, guard bands, poison
   uint64_t shuffle_seed;   // of simulate_discrete
@@ -49,7 +49,7 @@ typedef struct weir_device_info {
   int64_t binding_alignment;  // of an offset that is bound
   int64_t cache_line_bytes;
   int64_t page_bytes;
-  int64_t memory_bytes;
+  int64_t memory_bytes;  // of the machine, or less where the control group has a limit
   int64_t max_buffer_bytes;
   int64_t max_constant_bytes;  // of a dispatch
   int64_t max_tiles;           // of a dispatch

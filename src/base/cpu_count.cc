@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads /sys/devices/system/cpu and the control group's files, versions 1 and 2.
+// Reads /sys/devices/system/cpu and the files of the control groups.
 #include "base/cpu_count.h"
 
 #include <algorithm>
@@ -12,6 +12,8 @@
 #include <sched.h>
 #endif
 #include <thread>
+
+#include "base/control_group.h"
 
 namespace weir {
 namespace {
@@ -54,7 +56,7 @@ void lower(double& quota, double candidate) {
   }
 }
 
-// Version 2: "cpu.max" holds "QUOTA PERIOD" or "max PERIOD".
+// "QUOTA PERIOD" or "max PERIOD".
 void read_v2(const std::string& folder, double& quota) {
   std::string line;
   if (!read_line(folder + "/cpu.max", line)) {
@@ -68,7 +70,7 @@ void read_v2(const std::string& folder, double& quota) {
   }
 }
 
-// Version 1: two files, and a quota of −1 means none.
+// Two files, and a quota of −1 means none.
 void read_v1(const std::string& folder, double& quota) {
   int64_t limit = 0;
   int64_t period = 0;
@@ -78,48 +80,10 @@ void read_v1(const std::string& folder, double& quota) {
   }
 }
 
-// Calls `visit` for `path` and every folder above it: a limit on any of them binds.
-template <typename Visit>
-void visit_ancestors(const std::string& mount, std::string path, const Visit& visit) {
-  while (true) {
-    visit(mount + path);
-    const size_t slash = path.rfind('/');
-    if (slash == std::string::npos) {
-      return;
-    }
-    path.resize(slash);
-  }
-}
-
 double read_quota(const std::string& root) {
   double quota = 0;
-  std::ifstream groups(root + "/proc/self/cgroup");
-  std::string line;
-  while (std::getline(groups, line)) {  // "ID:CONTROLLERS:PATH"
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) {
-      continue;
-    }
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    std::string path = line.substr(second + 1);
-    if (path == "/") {
-      path.clear();
-    }
-    if (controllers.empty()) {
-      visit_ancestors(root + "/sys/fs/cgroup", path,
-                      [&](const std::string& folder) { read_v2(folder, quota); });
-      continue;
-    }
-    std::istringstream names(controllers);
-    std::string name;
-    while (std::getline(names, name, ',')) {
-      if (name == "cpu") {
-        for (const char* mount : {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"}) {
-          visit_ancestors(root + mount, path, [&](const std::string& folder) { read_v1(folder, quota); });
-        }
-      }
-    }
+  for (const ControlGroup& group : control_groups(root, "cpu")) {
+    group.version == 2 ? read_v2(group.folder, quota) : read_v1(group.folder, quota);
   }
   return quota;
 }

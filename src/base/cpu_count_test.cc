@@ -4,9 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
+#include "base/testing/system_files.h"
 #include "base/thread_pool.h"
 
 namespace weir {
@@ -23,20 +21,7 @@ TEST(ThreadCount, TakesTheLeastOfMaskCoresAndQuota) {
   EXPECT_EQ(thread_count({}), 1);
 }
 
-class SnapshotTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    root_ = testing::TempDir() + "cpu_count_" + std::to_string(::getpid());
-    std::filesystem::create_directories(root_);
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-  void write(const std::string& path, const std::string& text) {
-    const std::filesystem::path full = root_ + path;
-    std::filesystem::create_directories(full.parent_path());
-    std::ofstream(full) << text;
-  }
-  std::string root_;
-};
+class SnapshotTest : public testing::SystemFilesTest {};
 
 TEST_F(SnapshotTest, CountsHardwareThreadsOfOneCoreOnce) {
   for (int i = 0; i < 4; ++i) {
@@ -44,7 +29,7 @@ TEST_F(SnapshotTest, CountsHardwareThreadsOfOneCoreOnce) {
     write(cpu + "core_id", std::to_string(i % 2) + "\n");
     write(cpu + "physical_package_id", "0\n");
   }
-  const CpuSnapshot snapshot = read_cpu_snapshot(root_, {0, 1, 2, 3});
+  const CpuSnapshot snapshot = read_cpu_snapshot(root(), {0, 1, 2, 3});
   EXPECT_THAT(snapshot.core, ElementsAre(0, 1, 0, 1));
   EXPECT_EQ(thread_count(snapshot), 2);
 }
@@ -54,7 +39,7 @@ TEST_F(SnapshotTest, TakesTheTightestQuotaOfTheGroupAndItsParentsInVersion2) {
   write("/sys/fs/cgroup/cpu.max", "max 100000\n");
   write("/sys/fs/cgroup/outer/cpu.max", "150000 100000\n");
   write("/sys/fs/cgroup/outer/inner/cpu.max", "400000 100000\n");
-  EXPECT_DOUBLE_EQ(read_cpu_snapshot(root_, {0, 1, 2, 3}).quota, 1.5);
+  EXPECT_DOUBLE_EQ(read_cpu_snapshot(root(), {0, 1, 2, 3}).quota, 1.5);
 }
 
 TEST_F(SnapshotTest, ReadsQuotaAndPeriodInVersion1) {
@@ -63,11 +48,11 @@ TEST_F(SnapshotTest, ReadsQuotaAndPeriodInVersion1) {
   write("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
   write("/sys/fs/cgroup/cpu/box/cpu.cfs_quota_us", "300000\n");
   write("/sys/fs/cgroup/cpu/box/cpu.cfs_period_us", "100000\n");
-  EXPECT_DOUBLE_EQ(read_cpu_snapshot(root_, {0, 1, 2, 3}).quota, 3.0);
+  EXPECT_DOUBLE_EQ(read_cpu_snapshot(root(), {0, 1, 2, 3}).quota, 3.0);
 }
 
 TEST_F(SnapshotTest, KnowsNeitherCoresNorQuotaWithoutFiles) {
-  const CpuSnapshot snapshot = read_cpu_snapshot(root_, {0, 1});
+  const CpuSnapshot snapshot = read_cpu_snapshot(root(), {0, 1});
   EXPECT_TRUE(snapshot.core.empty());
   EXPECT_EQ(snapshot.quota, 0);
   EXPECT_EQ(thread_count(snapshot), 2);

@@ -67,7 +67,7 @@ struct DeviceInfo {
   int64_t cache_line_bytes = 64;
   int64_t page_bytes = 4096;
   int32_t participants = 1;  // among how many a dispatch is split unless told
-  int64_t memory_bytes = 0;  // that the device has
+  int64_t memory_bytes = 0;  // that the device has and its process may use
   DeviceLimits limits;
   DeviceCapabilities capabilities;
   std::vector<DeviceToggle> toggles;  // all that there are

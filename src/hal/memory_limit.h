@@ -12,6 +12,6 @@ namespace weir {
 
 // `asked` and the variable's number mean nothing where they are 0. Reads the environment: not while another
 // thread changes it.
-Result<int64_t> memory_limit(int64_t asked, int64_t physical);
+Result<int64_t> memory_limit(int64_t asked, int64_t available);
 
 }  // namespace weir

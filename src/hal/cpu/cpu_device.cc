@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "base/control_group.h"
 #include "hal/cpu/cpu_command_buffer.h"
 #include "hal/cpu/cpu_device_impl.h"
 #include "hal/memory_limit.h"
@@ -97,7 +98,7 @@ Result<Ref<Device>> create_cpu_device(const CpuDeviceOptions& options) {
   info.cache_line_bytes = line_bytes();
   info.page_bytes = host_page_bytes();
   info.participants = participants;
-  info.memory_bytes = physical_bytes();
+  info.memory_bytes = memory_within_control_groups(physical_bytes());
   info.limits = {.buffer_bytes = kMostBufferBytes,
                  .bindings = kMostBindings,
                  .constant_bytes = kMostConstantBytes,

@@ -122,9 +122,9 @@ void add_runner(CLI::App& command, RunnerOptions& runner) {
                   "Turn on a behaviour of the device: validation, simulate_discrete; repeatable")
       ->option_text("NAME")
       ->allow_extra_args(false);
-  add_value(
-      command, "--memory-limit", parse_bytes, runner.memory_limit,
-      "The most that the device may hold in all, as in 64M; by default WEIR_MEMORY_LIMIT, else all memory")
+  add_value(command, "--memory-limit", parse_bytes, runner.memory_limit,
+            "The most that the device may hold in all, as in 64M; by default WEIR_MEMORY_LIMIT, else what "
+            "the process may use")
       ->option_text("BYTES");
   command.add_flag("--reference", runner.reference,
                    "Run on the reference implementations alone, for comparing");

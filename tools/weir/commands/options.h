@@ -33,7 +33,7 @@ struct RunnerOptions {
   int32_t threads = 0;  // 0: as many as there are cores to use
   std::string isa;      // empty: the best that the processor has
   std::vector<std::string> toggles;
-  int64_t memory_limit = 0;              // bytes; 0: the environment's, else all memory
+  int64_t memory_limit = 0;              // bytes; 0: the environment's, else what there is
   bool reference = false;                // only reference implementations
   int64_t cache_limit = 0;               // bytes of compiled programs that are kept; 0: the default
   bool no_cache = false;                 // compile, even where a compiled program is known
