@@ -89,8 +89,15 @@ TEST(Peaks, AreMeasuredThroughTheDevice) {
     EXPECT_LT(peaks.streams[i].bytes_per_ns, 5000);
     EXPECT_TRUE(i == 0 || peaks.streams[i].working_set > peaks.streams[i - 1].working_set);
   }
-  // A cache is faster than memory, whatever else the machine does.
-  EXPECT_GT(peaks.bytes_per_ns(1), peaks.bytes_per_ns(INT64_MAX));
+}
+
+TEST(Peaks, OfAWorkingSetAreThoseOfTheNextLargerOneMeasured) {
+  const Peaks peaks{.streams = {{4096, 30}, {65536, 20}, {1 << 20, 10}}};
+  EXPECT_EQ(peaks.bytes_per_ns(1), 30);
+  EXPECT_EQ(peaks.bytes_per_ns(4096), 30);
+  EXPECT_EQ(peaks.bytes_per_ns(4097), 20);
+  EXPECT_EQ(peaks.bytes_per_ns(1 << 20), 10);
+  EXPECT_EQ(peaks.bytes_per_ns(INT64_MAX), 10);
 }
 
 }  // namespace
