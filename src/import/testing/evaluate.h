@@ -5,8 +5,8 @@
 //   WEIR_ASSIGN(std::vector<Array> outputs, evaluate(graph, {Array::of<float>({2, 3}, {…})}));
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,7 +26,7 @@ struct Array {
   template <typename T>
   static Array of(ElementType type, std::vector<int64_t> shape, std::vector<T> elements) {
     Array array = zeros(type, shape);
-    std::memcpy(array.bytes.data(), elements.data(), array.bytes.size());
+    std::ranges::copy(std::as_bytes(std::span(elements)).first(array.bytes.size()), array.bytes.begin());
     return array;
   }
   static Array floats(std::vector<int64_t> shape, std::vector<float> elements) {
@@ -39,7 +39,7 @@ struct Array {
   template <typename T>
   std::vector<T> elements() const {
     std::vector<T> result(bytes.size() / sizeof(T));
-    std::memcpy(result.data(), bytes.data(), result.size() * sizeof(T));
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span(result)).begin());
     return result;
   }
 };
