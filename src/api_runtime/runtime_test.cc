@@ -10,7 +10,7 @@ namespace weir::api {
 namespace {
 
 template <typename Exception>
-weir_status* caught_of(Exception exception) {
+weir_status* caught_of(const Exception& exception) {
   try {
     throw exception;
   } catch (...) {

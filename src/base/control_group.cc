@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/control_group.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -52,9 +54,9 @@ std::vector<ControlGroup> control_groups(const std::string& root, std::string_vi
     if (controllers.empty()) {
       add_with_ancestors(groups, 2, mounts, path);
     } else if (lists(controllers, controller)) {
-      add_with_ancestors(groups, 1, mounts + "/" + std::string(controller), path);
+      add_with_ancestors(groups, 1, fmt::format("{}/{}", mounts, controller), path);
       if (controllers != controller) {  // mounted under all of their names
-        add_with_ancestors(groups, 1, mounts + "/" + controllers, path);
+        add_with_ancestors(groups, 1, fmt::format("{}/{}", mounts, controllers), path);
       }
     }
   }

@@ -11,7 +11,6 @@ namespace weir {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr ElementType kF32 = ElementType::kFloat32;
 

@@ -12,7 +12,6 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class Commands : public ConformanceTest {};
 
