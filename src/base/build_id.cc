@@ -2,21 +2,22 @@
 #include "base/build_id.h"
 
 #include <elf.h>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <link.h>
 
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 namespace weir {
 namespace {
 
 struct Search {
-  uintptr_t address = 0;  // lies in the wanted object
-  std::string found;
+  uintptr_t address = 0;                 // lies in the wanted object
+  std::span<const unsigned char> found;  // in that object's own memory
 };
 
-bool contains(const dl_phdr_info& object, uintptr_t address) {
+bool contains(const dl_phdr_info& object, uintptr_t address) noexcept {
   for (int i = 0; i < object.dlpi_phnum; ++i) {
     const auto& segment = object.dlpi_phdr[i];
     const uintptr_t begin = object.dlpi_addr + segment.p_vaddr;
@@ -27,7 +28,8 @@ bool contains(const dl_phdr_info& object, uintptr_t address) {
   return false;
 }
 
-int visit(dl_phdr_info* object, size_t, void* data) {
+// Nothing may be thrown through the C library's loop: where memory is short, that ends the process.
+int visit(dl_phdr_info* object, size_t, void* data) noexcept {
   auto& search = *static_cast<Search*>(data);
   if (!contains(*object, search.address)) {
     return 0;
@@ -46,9 +48,7 @@ int visit(dl_phdr_info* object, size_t, void* data) {
       const size_t description = name + (header.n_namesz + 3) / 4 * 4;
       if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 &&
           std::memcmp(notes + name, "GNU", 4) == 0) {
-        for (size_t k = 0; k < header.n_descsz; ++k) {
-          search.found += fmt::format("{:02x}", notes[description + k]);
-        }
+        search.found = {notes + description, header.n_descsz};
         return 1;
       }
       offset = description + (header.n_descsz + 3) / 4 * 4;
@@ -63,7 +63,7 @@ std::string build_id() {
   Search search;
   search.address = reinterpret_cast<uintptr_t>(&visit);
   dl_iterate_phdr(visit, &search);
-  return search.found;
+  return fmt::format("{:02x}", fmt::join(search.found, ""));
 }
 
 }  // namespace weir

@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <new>
 #include <string>
 #include <vector>
 
+#include "base/build_id.h"
 #include "base/start_thread.h"
 #include "base/testing/results.h"
 #include "compile/pass.h"
@@ -36,6 +38,19 @@ TEST(Refusals, OfThreads) {
   arm(FaultKind::kThread, 0);
   EXPECT_EQ(refused([] { return start_thread("weir-queue", [] {}); }),
             "The system starts no thread 'weir-queue': Resource temporarily unavailable.");
+}
+
+// An exception that left a function which the C library has called would end the process here.
+TEST(Refusals, OfAllMemoryWhileTheBuildIsIdentified) {
+  bool refused_all = false;
+  arm(FaultKind::kAllocate, 0, true);
+  try {
+    (void)build_id();
+  } catch (const std::bad_alloc&) {
+    refused_all = true;
+  }
+  disarm();
+  EXPECT_TRUE(refused_all);
 }
 
 TEST(Refusals, OfHostMemory) {
