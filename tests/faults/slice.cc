@@ -381,11 +381,11 @@ constexpr Scenario kOwn[] = {
      check_lasting_request<kValidated>, drop_requests, true},
     {"validated_mistakes", keep_session<kValidated>, mistakes_body<kValidated>, nothing_more, nothing, true},
     {"validated_resources", nothing, resources_body<kValidated>, nothing_more, nothing},
-    {"far_session", nothing, whole_life_body<kFar>, nothing_more, nothing, false, true},
+    {"far_session", nothing, whole_life_body<kFar>, nothing_more, nothing},
     {"far_lasting_request", keep_request<kFar>, lasting_request_body<kFar>, check_lasting_request<kFar>,
-     drop_requests, true, true},
-    {"far_mistakes", keep_session<kFar>, mistakes_body<kFar>, nothing_more, nothing, true, true},
-    {"far_resources", nothing, resources_body<kFar>, nothing_more, nothing, false, true},
+     drop_requests, true},
+    {"far_mistakes", keep_session<kFar>, mistakes_body<kFar>, nothing_more, nothing, true},
+    {"far_resources", nothing, resources_body<kFar>, nothing_more, nothing},
 };
 
 }  // namespace

@@ -45,7 +45,6 @@ struct Scenario {
   void (*after)(const Outcome& outcome);
   void (*release)();          // what `before` has made
   bool keeps_device = false;  // `before` makes the device, not the body
-  bool slow = false;          // fewer calls of a kind are tried
 };
 
 // Writes the models and records what the right answers are.

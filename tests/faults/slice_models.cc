@@ -352,23 +352,23 @@ void swapped_model_body(Outcome& outcome) {
 }
 
 constexpr Scenario kModels[] = {
-    {"states", empty_cache, open_states_body<false>, nothing_more, nothing, false, true},
-    {"far_states", empty_cache, open_states_body<true>, nothing_more, nothing, false, true},
+    {"states", empty_cache, open_states_body<false>, nothing_more, nothing},
+    {"far_states", empty_cache, open_states_body<true>, nothing_more, nothing},
     {"state_after_a_run", keep_state_request<false>, second_run_body<false>, check_state<false>,
      drop_state_requests, true},
     {"far_state_after_a_run", keep_state_request<true>, second_run_body<true>, check_state<true>,
-     drop_state_requests, true, true},
+     drop_state_requests, true},
     {"lasting_states", keep_state_request<false>, whole_state_body<false>, check_whole_state<false>,
      drop_state_requests, true},
     {"far_lasting_states", keep_state_request<true>, whole_state_body<true>, check_whole_state<true>,
-     drop_state_requests, true, true},
-    {"trace", remove_trace, trace_body, check_trace, nothing, false, true},
-    {"registered_operator", empty_cache, registered_body, check_released, nothing, false, true},
-    {"loaded_operator", empty_cache, loaded_body, nothing_more, nothing, false, true},
+     drop_state_requests, true},
+    {"trace", remove_trace, trace_body, check_trace, nothing},
+    {"registered_operator", empty_cache, registered_body, check_released, nothing},
+    {"loaded_operator", empty_cache, loaded_body, nothing_more, nothing},
     {"portable", nothing, portable_body, nothing_more, nothing},
     {"swapped", nothing, swapped_body, nothing_more, nothing},
-    {"far_swapped", nothing, swapped_far_body, nothing_more, nothing, false, true},
-    {"swapped_model", empty_cache, swapped_model_body, nothing_more, nothing, false, true},
+    {"far_swapped", nothing, swapped_far_body, nothing_more, nothing},
+    {"swapped_model", empty_cache, swapped_model_body, nothing_more, nothing},
 };
 
 }  // namespace
