@@ -2,6 +2,7 @@
 #include "promise_models.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -9,11 +10,31 @@
 #include <random>
 
 #include "api/model.h"
+#include "api/testing/models.h"
 #include "base/testing/results.h"
 #include "hal/cpu/cpu_device.h"
 
 namespace weir::promises {
 namespace {
+
+constexpr const char* kGenerated = "(generated)";  // in the place of a file's name
+
+// Removed when the process ends.
+class GeneratedModel {
+ public:
+  GeneratedModel() { testing::write_file(path_, testing::small_network()); }
+  ~GeneratedModel() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  GeneratedModel(const GeneratedModel&) = delete;
+  GeneratedModel& operator=(const GeneratedModel&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ =
+      std::filesystem::temp_directory_path() / fmt::format("weir_promises_small_{}.onnx", getpid());
+};
 
 Result<LoadedProgram> open(const PromiseModel& model, ModelOptions options) {
   options.use_cache = false;
@@ -43,10 +64,15 @@ std::vector<PromiseModel> promise_models() {
        {{"h", "hn"}, {"c", "cn"}}},
       {"mobilenet_v2", "mobilenet_v2.onnx", {{{1, 3, 224, 224}}, {{2, 3, 224, 224}}}, true},
       {"minilm", "minilm_l6_fp32.onnx", {{{1, 9}, {1, 9}, {1, 9}}, {{2, 33}, {2, 33}, {2, 33}}}, true},
+      {"small", kGenerated, {{{1, 8, 24, 24}}, {{3, 8, 24, 24}}}},
   };
 }
 
 std::optional<std::string> model_path(const std::string& file) {
+  if (file == kGenerated) {
+    static const GeneratedModel generated;
+    return generated.path();
+  }
   for (const char* variable : {"WEIR_TEST_MODELS", "WEIR_FILLED_MODELS"}) {
     const char* folder = std::getenv(variable);
     if (folder != nullptr && *folder != '\0') {

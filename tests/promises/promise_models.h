@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of the promises run: real networks, compiled once a process, at several shapes.
+// What the tests of the promises run: real networks, compiled once a process, at several shapes; and a small
+// one that is generated, so that no promise is without a test where the files of the others are absent.
 //
 //   for (const PromiseModel& model : promise_models()) …
 //   const std::optional<std::string> path = model_path(model);       // nothing: the model is not here
@@ -38,9 +39,11 @@ inline void PrintTo(const PromiseModel& model, std::ostream* out) {
   *out << model.name;
 }
 
+// The last is "small", which needs no file of others.
 std::vector<PromiseModel> promise_models();
 
-// In the folders of the environment variables WEIR_TEST_MODELS and WEIR_FILLED_MODELS.
+// In the folders of the environment variables WEIR_TEST_MODELS and WEIR_FILLED_MODELS; of the generated
+// model, a temporary file that lives as long as the process.
 std::optional<std::string> model_path(const std::string& file);
 
 // Compiled programs of models, without a cache on disk: a test must see the compiler of this build.

@@ -510,8 +510,9 @@ TEST_P(RealFile, ATruncatedProgramIsAnErrorAndTheWholeOneRunsAfterwards) {
 
 std::vector<PromiseModel> small_models() {
   std::vector<PromiseModel> chosen = promise_models();
-  std::erase_if(chosen,
-                [](const PromiseModel& model) { return model.name != "cls" && model.name != "silero"; });
+  std::erase_if(chosen, [](const PromiseModel& model) {
+    return model.name != "cls" && model.name != "silero" && model.name != "small";
+  });
   return chosen;
 }
 

@@ -5,14 +5,10 @@
 // thread.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <memory>
 #include <thread>
 
-#include "api/model.h"
-#include "api/testing/models.h"
 #include "hal/cpu/cpu_device.h"
 #include "promise_models.h"
 
@@ -27,18 +23,6 @@ class SameTeams : public ::testing::TestWithParam<PromiseModel> {
   static void TearDownTestSuite() { shelf_.reset(); }
 
   void SetUp() override {
-    if (GetParam().file.empty()) {  // needs no model of others
-      const std::string path =
-          std::filesystem::temp_directory_path() / fmt::format("weir_same_teams_{}.onnx", getpid());
-      testing::write_file(path, testing::small_network());
-      ModelOptions options;
-      options.use_cache = false;
-      auto opened = open_model(path, options);
-      std::filesystem::remove(path);
-      ASSERT_TRUE(opened) << opened.error().to_string();
-      program_ = std::move(opened->loaded);
-      return;
-    }
     if (!model_path(GetParam().file)) {
       GTEST_SKIP() << GetParam().file << " is not here";
     }
@@ -129,13 +113,7 @@ TEST_P(SameTeams, OfManyRequestsInFlight) {
   }
 }
 
-std::vector<PromiseModel> models() {
-  std::vector<PromiseModel> all = promise_models();
-  all.push_back({"small", "", {{{1, 8, 24, 24}}, {{3, 8, 24, 24}}}});
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Models, SameTeams, ::testing::ValuesIn(models()),
+INSTANTIATE_TEST_SUITE_P(Models, SameTeams, ::testing::ValuesIn(promise_models()),
                          [](const auto& model) { return model.param.name; });
 
 }  // namespace
