@@ -12,15 +12,17 @@
 #include <iterator>
 #include <string>
 
+#include "base/testing/unprivileged.h"
+
 namespace weir {
 namespace {
 
 namespace fs = std::filesystem;
 
-class AtomicFileTest : public testing::Test {
+class AtomicFileTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) / fmt::format("atomic_file_{}", ::getpid());
+    folder_ = fs::path(::testing::TempDir()) / fmt::format("atomic_file_{}", ::getpid());
     fs::remove_all(folder_);
     fs::create_directory(folder_);
   }
@@ -112,14 +114,16 @@ TEST_F(AtomicFileTest, SaysWhyItCannotBeCreated) {
 }
 
 TEST_F(AtomicFileTest, SaysThatAFolderIsReadOnly) {
-  if (::geteuid() == 0) {
-    GTEST_SKIP() << "root may write everywhere";
-  }
-  fs::permissions(folder_, fs::perms::owner_read | fs::perms::owner_exec);
-  const Result<AtomicFile> file = AtomicFile::create(folder_ / "a");
-  fs::permissions(folder_, fs::perms::owner_all);
-  ASSERT_FALSE(file);
-  EXPECT_EQ(file.error().code(), StatusCode::kPermissionDenied);
+  weir::testing::unprivileged(folder_, [this] {
+    fs::permissions(folder_, fs::perms::owner_read | fs::perms::owner_exec);
+    const Result<AtomicFile> file = AtomicFile::create(folder_ / "a");
+    fs::permissions(folder_, fs::perms::owner_all);
+    ASSERT_FALSE(file);
+    EXPECT_EQ(file.error().code(), StatusCode::kPermissionDenied);
+    EXPECT_EQ(file.error().message(),
+              fmt::format("File '{}' cannot be created: Permission denied.", (folder_ / "a").string()));
+    EXPECT_TRUE(AtomicFile::create(folder_ / "a"));
+  });
 }
 
 TEST_F(AtomicFileTest, SaysThatAFolderIsInItsPlace) {
