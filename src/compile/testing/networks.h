@@ -59,8 +59,12 @@ class NetworkBuilder {
     InferContext context{&graph.constraints, name};
     auto inferred = infer_types(op, attributes, types, wanted, context);
     EXPECT_TRUE(inferred) << (inferred ? "" : inferred.error().to_string());
-    const NodeId id = graph.add_node(op, name, std::move(attributes), std::move(inputs),
-                                     {NewValue{name + ".y", inferred->front()}});
+    std::vector<std::optional<NewValue>> outputs;
+    for (const TensorType& type : *inferred) {
+      outputs.push_back(
+          NewValue{outputs.empty() ? name + ".y" : fmt::format("{}.y{}", name, outputs.size()), type});
+    }
+    const NodeId id = graph.add_node(op, name, std::move(attributes), std::move(inputs), std::move(outputs));
     graph.node(id).origin = to_string(op);
     return graph.node(id).outputs[0];
   }
