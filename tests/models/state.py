@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Silero VAD over many frames with its state declared, against onnxruntime whose state is fed by hand.
 
-    state.py --frames-tool build/tests/state_frames --models DIR --work DIR
+    state.py --frames-tool build/tests/state_frames --weir build/weir --models DIR --work DIR
 
 The tool checks in bits what Weir promises by itself (fed by hand, saved, restored, reset); here its answers and its
-states are compared with another runtime's, on every frame, for threads and devices.
+states are compared with another runtime's, on every frame, for threads and devices. `weir bench --state` measures the
+network with its state kept: what it is run with, and the bytes of the plan, are those of `weir plan --state`.
 """
 import argparse
+import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -16,9 +19,44 @@ MODEL, SIZE, STATES, FRAMES = "silero_vad_v6.onnx", 576, {"h": "hn", "c": "cn"},
 TOLERANCE = 1e-4  # of the range of all frames; recurrent errors add up, and stay below a tenth of this here
 
 
+def bench(weir: str, model: pathlib.Path, work: pathlib.Path, pairs: str) -> int:
+    """How much of what `weir bench` reports with a state is not as it has to be."""
+    failures = 0
+
+    def expect(holds, message):
+        nonlocal failures
+        if not holds:
+            print("FAIL", message)
+            failures += 1
+
+    def report(command, *options):
+        result = subprocess.run([weir, command, *options, "--json"], capture_output=True, text=True,
+                                env=os.environ | {"WEIR_CACHE": str(work / "cache")})
+        expect(result.returncode == 0, f"{command} {options}: {result.stdout}{result.stderr}")
+        return json.loads(result.stdout)
+
+    program = work / "with_state.weir"
+    report("compile", str(model), "-o", str(program), "--dim", "seq_len=1", "--state", pairs)
+    plan = report("plan", str(model), "--dim", "seq_len=1", "--state", pairs)["planned"]
+    expect(plan["state"] == 2 * 2 * 128 * 4, f"planned {plan}: each of two states of 128 numbers twice")
+    few = ("--runs", "5")
+    for options in ((str(model), "--dim", "seq_len=1", "--state", pairs, *few), (str(program), *few)):
+        with_state = report("bench", *options)
+        expect(with_state["inputs"] == [f"input float32[1, {SIZE}]"], f"{options}: {with_state['inputs']}")
+        expect(with_state["planned"] == plan, f"{options}: planned {with_state['planned']}, and by weir plan {plan}")
+        expect(with_state["counted"] == plan, f"{options}: counted {with_state['counted']}, planned {plan}")
+        expect(with_state["runs"] == 5 and with_state["latency_ms"]["min"] > 0, f"{options}: {with_state}")
+    without = report("bench", str(model), "--dim", "seq_len=1", *few)
+    expect(len(without["inputs"]) == 3 and without["planned"]["state"] == 0, f"without --state: {without}")
+    refused = subprocess.run([weir, "bench", str(model), "--state", "h=absent"], capture_output=True, text=True)
+    expect(refused.returncode == 1 and "State 'h' is fed from 'absent'" in refused.stderr, f"h=absent: {refused}")
+    return failures
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--frames-tool", required=True)
+    parser.add_argument("--weir", required=True)
     parser.add_argument("--models", required=True)
     parser.add_argument("--work", required=True)
     arguments = parser.parse_args()
@@ -71,6 +109,7 @@ def main() -> int:
             difference = np.abs(got - wanted).max() / np.abs(wanted).max()
             print(f"  differs from onnxruntime by {difference:.1e}")
             failures += not difference <= TOLERANCE
+    failures += bench(arguments.weir, model, work, pairs)
     return 1 if failures else 0
 
 
