@@ -7,9 +7,10 @@ One small model an operator (or fused pair), on every instruction set of the mac
 implementations: NaN where onnxruntime has NaN, the same infinities, and all else within 1e-5 of the range.
 
 What differs is Weir's own and tested as such (docs/errors.md says it to users):
-- Denormals are zero, in inputs and results.
+- Denormals are zero wherever something is computed, in operands and results; what is only moved may keep them.
 - SiLU and GELU of minus infinity are their limit 0; a composition of operators multiplies infinity by 0, which is NaN.
 - The largest and smallest of values among which is a NaN is NaN; onnxruntime's depends on where the NaN stands.
+- As an integer NaN is 0, and what is beyond the range is its nearest end; onnxruntime's answer is the processor's.
 - An LSTM keeps a NaN to the end of its sequence; onnxruntime's sigmoid makes it a number.
 - A 3×3 convolution that is transformed (Cook-Toom) computes a tile of outputs from sums over the tile's inputs, so one
   value that is not finite reaches its whole tile: never fewer outputs than in onnxruntime.
@@ -17,6 +18,7 @@ What differs is Weir's own and tested as such (docs/errors.md says it to users):
 Without the onnx and onnxruntime packages the test is skipped (exit status 77)."""
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -25,7 +27,7 @@ try:
     import numpy as np
     import onnx
     import onnxruntime
-    from onnx import helper, numpy_helper
+    from onnx import TensorProto, helper, numpy_helper
 except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(77)
@@ -59,10 +61,11 @@ def node(op, inputs, output="y", **attributes):
 
 
 def cases():
-    """(name, nodes, inputs, constants, options)"""
+    """(name, nodes, inputs, constants, operator set if not 17)"""
     x = special(3, 67)
     for op in ("Relu", "Sigmoid", "Tanh", "Erf", "Exp", "Abs", "Neg", "Sqrt", "Log", "HardSwish", "HardSigmoid",
-               "LeakyRelu", "Elu", "Softplus", "Floor", "Ceil", "Reciprocal", "Identity"):
+               "LeakyRelu", "Elu", "Softplus", "Floor", "Ceil", "Round", "Reciprocal", "Identity", "Softsign",
+               "Dropout"):
         yield op, [node(op, "x")], {"x": x}, {}
     yield "Clip", [node("Clip", "x,low,high")], {"x": x}, {"low": np.float32(-1), "high": np.float32(6)}
     for op in ("Add", "Sub", "Mul", "Div", "Pow", "Min", "Max"):
@@ -125,12 +128,78 @@ def cases():
         "w": floats(1, 32, 6), "r": floats(1, 32, 8), "b": floats(1, 64)}
 
 
-def model_of(name, nodes, inputs, constants):
+def moving_cases():
+    """Operators that move elements, or give them another type: the same values, zeros with their signs."""
+    x = special(4, 6, 10)
+    image = special(1, 16, 6, 10)
+    picks = np.array([3, 0, 3, -1])
+    yield "Gather", [node("Gather", "x,i", axis=1)], {"x": x, "i": picks}, {}
+    yield "Gather_rows", [node("Gather", "x,i")], {"x": x, "i": picks}, {}
+    for mode in ("constant", "edge", "reflect"):
+        yield f"Pad_{mode}", [node("Pad", "x,p,v" if mode == "constant" else "x,p", mode=mode)], {"x": x}, {
+            "p": np.array([0, 2, 3, 0, 1, 4]), **({"v": np.float32(np.nan)} if mode == "constant" else {})}
+    for name, steps in (("", [1, 2]), ("_backwards", [-1, -3])):
+        first, last = ([1, 0], [6, 9]) if steps[0] > 0 else ([5, 9], [0, -11])
+        yield f"Slice{name}", [node("Slice", "x,f,l,a,s")], {"x": x}, {
+            "f": np.array(first), "l": np.array(last), "a": np.array([1, 2]), "s": np.array(steps)}
+    yield "Split", [helper.make_node("Split", ["x"], ["first", "y"], axis=2)], {"x": x}, {}
+    yield "Expand", [node("Expand", "x,s")], {"x": special(4, 1, 10)}, {"s": np.array([4, 6, 10])}
+    yield "Tile", [node("Tile", "x,r")], {"x": x}, {"r": np.array([1, 2, 3])}
+    yield "Reshape", [node("Reshape", "x,s")], {"x": x}, {"s": np.array([10, -1])}
+    yield "Flatten", [node("Flatten", "x")], {"x": x}, {}
+    yield "Squeeze", [node("Unsqueeze", "x,a", "u"), node("Relu", "u", "r"), node("Squeeze", "r,a")], {"x": x}, {
+        "a": np.array([1])}
+    yield "DepthToSpace", [node("DepthToSpace", "x", blocksize=2)], {"x": image}, {}
+    yield "SpaceToDepth", [node("SpaceToDepth", "x", blocksize=2)], {"x": image}, {}
+    yield "Upsample", [node("Upsample", "x,k", mode="nearest")], {"x": image}, {
+        "k": np.array([1, 1, 2, 2], np.float32)}, 9
+    yield "ConstantOfShape", [node("Shape", "x", "s"), node("ConstantOfShape", "s", "c", value=numpy_helper.from_array(
+        np.array([-np.inf], np.float32))), node("Add", "x,c")], {"x": special(5, 7, share=0.5)}, {}
+    yield "Cast_double", [node("Cast", "x", to=TensorProto.DOUBLE)], {"x": x}, {}
+    yield "Cast_bool", [node("Cast", "x", to=TensorProto.BOOL)], {"x": x}, {}
+    yield "Cast_float", [node("Cast", "x", to=TensorProto.FLOAT)], {"x": x.astype(np.float64)}, {}
+    yield "CastLike", [node("CastLike", "x,z", "d"), node("Cast", "d", to=TensorProto.FLOAT)], {
+        "x": x, "z": np.zeros(1, np.float64)}, {}
+
+
+def composed_cases():
+    """Operators that are made of several of Weir's own."""
+    x = special(3, 67)
+    yield "PRelu", [node("PRelu", "x,s")], {"x": x}, {"s": floats(67)}
+    for op in ("Sum", "Mean"):
+        yield op, [node(op, "x,z,v")], {"x": x, "z": rare(3, 67), "v": rare(67)}, {}
+    x = np.where(np.abs(x) > 1e38, np.copysign(np.float32(np.inf), x), x)
+    yield "Gelu", [node("Gelu", "x")], {"x": x}, {}, 20
+    yield "Swish", [node("Swish", "x")], {"x": x}, {}, 24
+    yield "Mish", [node("Mish", "x")], {"x": x}, {}, 18
+    image = rare(2, 16, 9, 11)
+    yield "LogSoftmax", [node("LogSoftmax", "x", axis=1)], {"x": rare(7, 5, 33, values=(np.nan, -np.inf))}, {}
+    yield "InstanceNormalization", [node("InstanceNormalization", "x,s,b")], {"x": image}, {
+        "s": floats(16), "b": floats(16)}
+    yield "GroupNormalization", [node("GroupNormalization", "x,s,b", num_groups=4)], {"x": image}, {
+        "s": floats(16), "b": floats(16)}, 21
+    yield "RMSNormalization", [node("RMSNormalization", "x,s")], {"x": rare(9, 33)}, {"s": floats(33)}, 23
+    yield "GlobalMaxPool", [node("GlobalMaxPool", "x")], {"x": rare(2, 16, 9, 11, values=(np.inf, -np.inf))}, {}
+    for op in ("ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"):
+        yield op, [node(op, "x", axes=[1])], {"x": rare(5, 6, 37)}, {}
+
+
+# Operators that have no element in which these values could be, or give none.
+WITHOUT_VALUES = {"And", "Or", "Xor", "Not", "Shape", "Size", "Range", "Mod", "ReduceProd", "Constant"}
+
+
+def operators_of_importer():
+    folder = pathlib.Path(__file__).resolve().parents[2] / "src" / "import" / "onnx"
+    sources = "".join(path.read_text() for path in folder.glob("convert_*.cc"))
+    return set(re.findall(r'\{"", "([A-Z]\w*)", \d+', sources))
+
+
+def model_of(name, nodes, inputs, constants, opset=17):
     infos = [helper.make_tensor_value_info(key, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
              for key, value in inputs.items()]
     graph = helper.make_graph(nodes, name, infos, [helper.make_empty_tensor_value_info("y")],
                               [numpy_helper.from_array(np.asarray(value), key) for key, value in constants.items()])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
 
 
 def flushed(array):
@@ -172,6 +241,7 @@ class Checks:
         self.folder = folder
         self.failures = []
         self.compared = 0
+        self.operators = set()
         devices = json.loads(subprocess.run([weir, "devices", "--json"], check=True, capture_output=True).stdout)
         names = ["sse4", "avx2", "avx512"]
         best = names.index(devices["devices"][0]["isa"])
@@ -188,20 +258,27 @@ class Checks:
             raise RuntimeError(done.stderr)
         return np.load(path.parent / "out" / "y.npy")
 
-    def prepare(self, name, nodes, inputs, constants):
+    def prepare(self, name, nodes, inputs, constants, opset=17):
         path = self.folder / name / "model.onnx"
         path.parent.mkdir(parents=True)
-        onnx.save(model_of(name, nodes, inputs, constants), path)
+        onnx.save(model_of(name, nodes, inputs, constants, opset), path)
+        self.operators.update(made.op_type for made in nodes)
         return path, answer_of_onnxruntime(path, inputs)
 
-    def check(self, name, nodes, inputs, constants):
-        path, wanted = self.prepare(name, nodes, inputs, constants)
+    def check(self, name, nodes, inputs, constants, opset=17, *, exact=False):
+        path, wanted = self.prepare(name, nodes, inputs, constants, opset)
         for variant in self.variants:
             actual = self.run(path, inputs, variant)
-            if name in ("silu", "gelu"):
+            if name in ("silu", "gelu", "Swish", "Gelu"):
                 limit = np.isneginf(inputs["x"]) & (np.abs(actual) < 1e-5)
                 actual = np.where(limit, wanted, actual)
-            self.say(name, variant, difference(wanted, actual))
+            why = difference(wanted, actual)
+            if exact and not why and wanted.dtype != bool:
+                numbers = ~np.isnan(wanted)
+                moved, came = wanted[numbers], flushed(actual)[numbers]
+                if not ((moved == came) & (np.signbit(moved) == np.signbit(came))).all():
+                    why = "values are not the same"
+            self.say(name, variant, why)
 
     def check_kept(self, name, nodes, inputs, constants, wanted):
         """Against an answer that was computed here."""
@@ -217,6 +294,19 @@ class Checks:
         windows = np.lib.stride_tricks.sliding_window_view(image, (3, 3), axis=(2, 3))[:, :, ::2, ::2]
         self.check_kept("MaxPool_nan", [node("MaxPool", "x", kernel_shape=[3, 3], strides=[2, 2])], {"x": image}, {},
                         windows.max((4, 5)))
+
+    def check_integers(self):
+        x = special(4, 67)
+        x = np.where(np.abs(x) < 10, 300 * x, x)
+        for dtype in (np.int8, np.uint8, np.int32, np.int64):
+            ends = np.iinfo(dtype)
+            whole = [0 if np.isnan(value) else ends.max if value >= ends.max else ends.min if value <= ends.min else
+                     int(value) for value in x.reshape(-1).tolist()]
+            path, _ = self.prepare(f"Cast_{dtype.__name__}", [node("Cast", "x", to=helper.np_dtype_to_tensor_dtype(
+                np.dtype(dtype)))], {"x": x}, {})
+            for variant in self.variants:
+                equal = self.run(path, {"x": x}, variant).reshape(-1).tolist() == whole
+                self.say(path.parent.name, variant, "" if equal else "integers differ")
 
     def check_recurrent(self):
         inputs = {"x": floats(5, 2, 6)}
@@ -254,11 +344,16 @@ def main():
     folder = pathlib.Path(sys.argv[2])
     shutil.rmtree(folder, ignore_errors=True)
     checks = Checks(sys.argv[1], folder)
-    for case in cases():
+    for case in (*cases(), *composed_cases()):
         checks.check(*case)
+    for case in moving_cases():
+        checks.check(*case, exact=True)
     checks.check_extremes()
+    checks.check_integers()
     checks.check_recurrent()
     checks.check_transformed()
+    for operator in sorted(operators_of_importer() - WITHOUT_VALUES - checks.operators):
+        checks.failures.append(f"{operator} has no case")
     for failure in checks.failures:
         print(f"FAIL {failure}")
     print(f"{checks.compared} comparisons on {len(checks.variants)} variants, {len(checks.failures)} failures")
