@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weir beside onnxruntime in one interleaved run: latency at 1 and 2 threads, as a ratio.
 
-    against_onnxruntime.py --weir build/weir --models DIR [--threads 1,2] [--rounds 5] [--seconds 0.5] [NAME ...]
+    against_onnxruntime.py --weir build/weir --models DIR [--threads 1,2] [--rounds 5] [--seconds 0.5]
+                           [--limit 1.5] [--limit silero=2] [NAME ...]
 
 Each round runs onnxruntime, then Weir, for the given time each; the other one is idle meanwhile. A row gives the least
 latency of all rounds and the median of the best round of each, and the ratio Weir / onnxruntime of both (below 1: Weir is
-faster). NAMEs are those of DEFAULT below.
+faster). NAMEs are those of DEFAULT below. With --limit the exit code is 1 where the ratio of the least latency is above
+it, for all models or for one; the lines at the end name those.
 """
 import argparse
 import json
 import pathlib
 import statistics
 import subprocess
+import sys
 import time
 
 import numpy as np
@@ -69,6 +72,22 @@ def measure_weir(weir, path, shapes, threads, seconds):
     return report["latency_ms"]["min"], report["latency_ms"]["p50"]
 
 
+def read_limits(parser, given):
+    """{name: ratio}; None is the name of all others."""
+    limits = {}
+    for text in given:
+        name, _, ratio = text.rpartition("=")
+        if name and name not in DEFAULT:
+            parser.error(f"--limit {text}: there is no model '{name}'; the models are {', '.join(DEFAULT)}")
+        try:
+            limits[name or None] = float(ratio)
+        except ValueError:
+            parser.error(f"--limit {text}: '{ratio}' is no number")
+        if not limits[name or None] > 0:
+            parser.error(f"--limit {text}: a ratio is above 0")
+    return limits
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--weir", default="build/weir")
@@ -76,11 +95,15 @@ def main():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--limit", action="append", default=[], metavar="RATIO|NAME=RATIO",
+                        help="the largest ratio of the least latency, of all models or of one; repeatable")
     parser.add_argument("names", nargs="*", help="models of the list to run; all by default")
     arguments = parser.parse_args()
     for name in arguments.names:
         if name not in DEFAULT:
             parser.error(f"there is no model '{name}'; the models are {', '.join(DEFAULT)}")
+    limits = read_limits(parser, arguments.limit)
+    exceeded, measured = [], 0
     print(f"onnxruntime {ort.__version__}; least latency and median of the best round, ms")
     print(f"{'model':16} {'threads':>7} {'ort':>17} {'weir':>17} {'ratio':>13}")
     for name in arguments.names or DEFAULT:
@@ -98,9 +121,20 @@ def main():
                 theirs.append(measure_ort(session, inputs, arguments.seconds))
                 ours.append(measure_weir(arguments.weir, path, shapes, threads, arguments.seconds))
             best = [(min(m for m, _ in side), min(p for _, p in side)) for side in (theirs, ours)]
+            ratio = best[1][0] / best[0][0]
+            limit = limits.get(name, limits.get(None))
+            measured += 1
+            if limit is not None and ratio > limit:
+                exceeded.append(f"{name} at {threads} threads: the ratio is ({ratio:.2f}), and the limit ({limit:g}).")
             print(f"{name:16} {threads:7} {best[0][0]:8.3f}/{best[0][1]:8.3f} {best[1][0]:8.3f}/{best[1][1]:8.3f} "
-                  f"{best[1][0] / best[0][0]:6.2f}/{best[1][1] / best[0][1]:6.2f}", flush=True)
+                  f"{ratio:6.2f}/{best[1][1] / best[0][1]:6.2f}", flush=True)
             del session
+    if limits and measured == 0:
+        exceeded.append("No model was measured, so no limit is kept.")
+    for line in exceeded:
+        print(line)
+    return 1 if exceeded else 0
 
 
-main()
+if __name__ == "__main__":
+    sys.exit(main())

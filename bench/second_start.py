@@ -13,7 +13,8 @@ The files are in the page cache: the first round is not counted. The programs ta
     library        bench/first_result.cpp over libweir_runtime, built here
 
 Then the parts of one run of the program file, from its trace, in wall time. The exit code is 1 where the median of the
-cached model or of the library is above the limit.
+cached model or of the library is above the limit, and 77 where there is no model. Of several models the first that is
+there is taken.
 """
 import argparse
 import json
@@ -66,13 +67,17 @@ def parts(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build")
-    parser.add_argument("--model", required=True)
+    parser.add_argument("--model", required=True, nargs="+")
     parser.add_argument("--dim", action="append", default=[])
     parser.add_argument("--threads", default="2")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--limit-ms", type=float, default=0)
     parser.add_argument("--compiler", default="c++")
     arguments = parser.parse_args()
+    model = next((path for path in arguments.model if pathlib.Path(path).is_file()), None)
+    if model is None:
+        print(f"SKIP: there is no file {' and no file '.join(arguments.model)}")
+        return 77
     build = pathlib.Path(arguments.build).resolve()
     weir = str(build / "weir")
     dims = [option for dim in arguments.dim for option in ("--dim", dim)]
@@ -80,11 +85,11 @@ def main():
         folder = pathlib.Path(name)
         environment = os.environ | {"WEIR_CACHE": str(folder / "cache")}
         program = folder / "model.weir"
-        subprocess.run([weir, "compile", arguments.model, "-o", str(program), *dims], env=environment, check=True,
+        subprocess.run([weir, "compile", model, "-o", str(program), *dims], env=environment, check=True,
                        stdout=subprocess.DEVNULL)
         run = ["--random", "1", "--threads", arguments.threads]
         commands = {"nothing": [weir, "--version"],
-                    "cached model": [weir, "run", arguments.model, *run, *dims],
+                    "cached model": [weir, "run", model, *run, *dims],
                     "program file": [weir, "run", str(program), *run],
                     "library": [str(build_library_program(build, folder, arguments.compiler)), str(program)]}
         times = {command: [] for command in commands}
