@@ -10,7 +10,7 @@
 //   if (counts.counted) { printf("%lld\n", (long long)counts.allocations); }
 //
 // One window at a time in a process; it counts all threads. With WEIR_ALLOCATION_TRACE=1 in the environment
-// the end of a window prints who allocated first.
+// the end of a window prints who allocated, or called for a file, first.
 #ifndef WEIR_BASE_ALLOCATION_WINDOW_H_
 #define WEIR_BASE_ALLOCATION_WINDOW_H_
 
@@ -32,7 +32,8 @@ typedef struct weir_allocations {
   int64_t own;          // of them, on the thread that began the window
   int64_t bytes;        // asked for by them
   int64_t frees;
-  int64_t maps;  // calls of mmap outside the allocator
+  int64_t maps;   // calls of mmap outside the allocator
+  int64_t files;  // calls that open, read, write, close or ask about a file, on any thread
 } weir_allocations;
 
 // NOLINTBEGIN(modernize-*): C as well

@@ -9,6 +9,10 @@
 // libweir… are Weir, known driver libraries are the driver, all else is the user. A std::string that grows
 // inside libstdc++ so counts for its owner. The totals include mmap and mremap. Callers are found by
 // _dl_find_object, which takes no lock, so that nothing here can recurse or deadlock with the dynamic linker.
+//
+// Calls that have to do with files (interposer_files.cc) are counted apart, whoever makes them.
+#include "interposer.h"
+
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <link.h>
@@ -47,6 +51,7 @@ std::atomic<int64_t> own{0};
 std::atomic<int64_t> bytes{0};
 std::atomic<int64_t> frees{0};
 std::atomic<int64_t> maps{0};
+std::atomic<int64_t> files{0};
 std::atomic<int> traces{0};
 bool tracing = false;
 void* trace[kTraces][kFrames];
@@ -57,6 +62,7 @@ __thread bool inside __attribute__((tls_model("initial-exec"))) =
 
 enum Caller { kWeir = 0, kDriver = 1, kUser = 2, kNobody = 3 };
 std::atomic<uint64_t> totals[3];
+std::atomic<uint64_t> file_total{0};
 
 template <size_t N>
 bool begins_with_any(const char* name, const char* const (&beginnings)[N]) {
@@ -116,6 +122,17 @@ void count_caller(const void* return_address) {
   totals[caller == kNobody ? kUser : caller].fetch_add(1, std::memory_order_relaxed);
 }
 
+void record_trace() {
+  if (tracing) {
+    const int index = traces.fetch_add(1, std::memory_order_relaxed);
+    if (index < kTraces) {
+      inside = true;
+      trace_frames[index] = backtrace(trace[index], kFrames);
+      inside = false;
+    }
+  }
+}
+
 void count(size_t size, const void* return_address) {
   if (inside) {
     return;
@@ -129,14 +146,7 @@ void count(size_t size, const void* return_address) {
   if (began_window) {
     own.fetch_add(1, std::memory_order_relaxed);
   }
-  if (tracing) {
-    const int index = traces.fetch_add(1, std::memory_order_relaxed);
-    if (index < kTraces) {
-      inside = true;
-      trace_frames[index] = backtrace(trace[index], kFrames);
-      inside = false;
-    }
-  }
+  record_trace();
 }
 
 void count_map(const void* return_address) {
@@ -151,7 +161,20 @@ void count_map(const void* return_address) {
 
 }  // namespace
 
-#define WEIR_EXPORT __attribute__((visibility("default")))
+namespace weir_interposer {
+
+void count_file_call() {
+  if (inside) {
+    return;
+  }
+  file_total.fetch_add(1, std::memory_order_relaxed);
+  if (counting.load(std::memory_order_relaxed)) {
+    files.fetch_add(1, std::memory_order_relaxed);
+    record_trace();
+  }
+}
+
+}  // namespace weir_interposer
 
 extern "C" {
 
@@ -162,7 +185,7 @@ WEIR_EXPORT void weir_interposer_begin(void) {
     void* warm[1];
     backtrace(warm, 1);  // loads what it needs now
   }
-  for (std::atomic<int64_t>* counter : {&allocations, &own, &bytes, &frees, &maps}) {
+  for (std::atomic<int64_t>* counter : {&allocations, &own, &bytes, &frees, &maps, &files}) {
     counter->store(0);
   }
   traces.store(0);
@@ -177,6 +200,7 @@ WEIR_EXPORT void weir_interposer_end(weir_allocations* counts) {
   counts->bytes = bytes.load();
   counts->frees = frees.load();
   counts->maps = maps.load();
+  counts->files = files.load();
   for (int i = 0; tracing && i < kTraces && i < traces.load(); ++i) {
     backtrace_symbols_fd(trace[i], trace_frames[i], STDERR_FILENO);
   }
@@ -186,6 +210,10 @@ WEIR_EXPORT void weir_allocation_counts(uint64_t counts[3]) {
   for (int i = 0; i < 3; ++i) {
     counts[i] = totals[i].load(std::memory_order_relaxed);
   }
+}
+
+WEIR_EXPORT uint64_t weir_interposer_file_calls(void) {
+  return file_total.load(std::memory_order_relaxed);
 }
 
 WEIR_EXPORT void* malloc(size_t size) {

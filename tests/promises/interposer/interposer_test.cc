@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// That the interposer counts: every function, once a call, for the right owner. A counter that could not
-// count would pass every test that asks for 0. The program itself counts as Weir; it runs with the interposer
-// loaded, and the paths of a user's and of a driver's library as arguments.
+// That the interposer counts: every function, once a call, for the right owner; and calls for files. A
+// counter that could not count would pass every test that asks for 0. The program itself counts as Weir; it
+// runs with the interposer loaded, and the paths of a user's and of a driver's library as arguments.
+#include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,6 +26,7 @@
 #include <vector>
 
 #include "base/allocation_counter.h"
+#include "interposer/file_calls.h"
 
 namespace weir {
 namespace {
@@ -96,6 +106,96 @@ void check_functions() {
   });
 }
 
+void require(bool well, const char* what) {
+  if (!well) {
+    std::printf("FAIL %s does not do what it is for\n", what);
+    ++g_failures;
+  }
+}
+
+template <typename Action>
+void expect_files(const char* what, uint64_t wanted, Action action) {
+  const uint64_t before = weir_interposer_file_calls();
+  const bool well = action();
+  const uint64_t got = weir_interposer_file_calls() - before;
+  require(well, what);
+  if (got != wanted) {
+    std::printf("FAIL %s: %lu calls for files instead of %lu\n", what, got, wanted);
+    ++g_failures;
+  }
+}
+
+// Each still does its work, and is counted once.
+void check_files() {
+  static char path[] = "/tmp/weir_interposer_XXXXXX";
+  const int made = mkstemp(path);
+  require(made >= 0, "mkstemp");
+  static int file;
+  static char text[8];
+  static struct stat about;
+  static FILE* stream;
+  file = made;
+  expect_files("no file", 0, [] { return true; });
+  expect_files("write", 1, [] { return write(file, "abcd", 4) == 4; });
+  expect_files("pwrite", 1, [] { return pwrite(file, "e", 1, 4) == 1; });
+  expect_files("pwrite64", 1, [] { return pwrite64(file, "f", 1, 5) == 1; });
+  expect_files("writev", 1, [] {
+    const iovec part = {const_cast<char*>("zz"), 2};
+    return writev(file, &part, 1) == 2;
+  });
+  expect_files("fstat", 1, [] { return fstat(file, &about) == 0 && about.st_size == 6; });
+  expect_files("close", 1, [] { return close(file) == 0; });
+  expect_files("open", 1, [] { return (file = open(path, O_RDONLY)) >= 0; });
+  expect_files("read", 1, [] { return read(file, text, 3) == 3 && std::memcmp(text, "abc", 3) == 0; });
+  expect_files("pread", 1, [] { return pread(file, text, 1, 4) == 1 && text[0] == 'z'; });
+  expect_files("pread64", 1, [] { return pread64(file, text, 1, 0) == 1 && text[0] == 'a'; });
+  expect_files("readv", 1, [] {
+    const iovec part = {text, 2};
+    return readv(file, &part, 1) == 2 && text[0] == 'd';
+  });
+  expect_files("open64", 2, [] { return close(open64(path, O_RDONLY)) == 0; });
+  expect_files("openat", 2, [] { return close(openat(AT_FDCWD, path, O_RDONLY)) == 0; });
+  expect_files("openat64", 2, [] { return close(openat64(AT_FDCWD, path, O_RDONLY)) == 0; });
+  expect_files("creat", 3,
+               [] { return close(creat(path, 0600)) == 0 && stat(path, &about) == 0 && about.st_size == 0; });
+  expect_files("open that creates", 4, [] {
+    return unlink(path) == 0 && close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0640)) == 0 &&
+           lstat(path, &about) == 0 && (about.st_mode & 0700) == 0600 &&
+           fstatat(AT_FDCWD, path, &about, 0) == 0;
+  });
+  expect_files("access", 1, [] { return access(path, R_OK) == 0; });
+  expect_files("a file that is not there", 1,
+               [] { return open("/no/file", O_RDONLY) < 0 && errno == ENOENT; });
+  expect_files("readlink", 1, [] { return readlink("/proc/self/exe", text, 4) == 4; });
+  expect_files("opendir", 1, [] {
+    DIR* folder = opendir("/");
+    return folder != nullptr && closedir(folder) == 0;
+  });
+  expect_files("fopen", 1, [] { return (stream = fopen(path, "w")) != nullptr; });
+  expect_files("fwrite, fputs, fflush", 3, [] {
+    return fwrite("ab\n", 1, 3, stream) == 3 && fputs("cd\n", stream) >= 0 && fflush(stream) == 0;
+  });
+  expect_files("freopen", 1, [] { return (stream = freopen(path, "r", stream)) != nullptr; });
+  expect_files("fread", 1, [] { return fread(text, 1, 3, stream) == 3 && text[1] == 'b'; });
+  expect_files("fgets", 1, [] { return fgets(text, 8, stream) == text && std::strcmp(text, "cd\n") == 0; });
+  expect_files("fclose", 1, [] { return fclose(stream) == 0; });
+  expect_files("fopen64, fdopen, open, fclose", 5, [] {
+    FILE* second = fdopen(open(path, O_RDONLY), "r");
+    FILE* first = fopen64(path, "r");
+    return first != nullptr && second != nullptr && fclose(first) + fclose(second) == 0;
+  });
+  // The language's library: opened, read twice (the end is met) and closed, through calls of its own.
+  const uint64_t before = weir_interposer_file_calls();
+  std::string word;
+  std::ifstream(path) >> word;
+  require(word == "ab", "std::ifstream");
+  require(weir_interposer_file_calls() - before >= 3, "counting a std::ifstream");
+  const uint64_t asked = weir_interposer_file_calls();
+  require(std::filesystem::exists(path), "std::filesystem::exists");
+  require(weir_interposer_file_calls() - asked == 1, "counting std::filesystem::exists");
+  unlink(path);
+}
+
 // An allocation on another thread counts too, and making the thread does: its control block lies in the
 // loader.
 void check_threads() {
@@ -132,6 +232,7 @@ int run(int argc, char** argv) {
     return 77;
   }
   check_functions();
+  check_files();
   check_threads();
   check_library(argv[1], {0, 0, 1});
   check_library(argv[2], {0, 1, 0});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Promise "still", through the C interface: a loop that hands over an array, binds its memory, runs inline
-// and through the queue, reads and leases outputs allocates nothing, on no thread. Counted from outside, so
-// it needs weir_interposer in LD_PRELOAD, as ctest starts it.
+// and through the queue, reads and leases outputs allocates nothing and touches no file, on no thread.
+// Counted from outside, so it needs weir_interposer in LD_PRELOAD, as ctest starts it.
 #include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
 #include <unistd.h>
@@ -98,6 +98,7 @@ TEST(StillInterface, FramesAllocateNothing) {
   const weir_allocations counts = weir_allocations_end();
   EXPECT_EQ(counts.allocations, 0);
   EXPECT_EQ(counts.maps, 0);
+  EXPECT_EQ(counts.files, 0);
   // Softmax of equal numbers is 1/4 everywhere.
   EXPECT_EQ(sum, 0.5 + 2 * (500 * 501 * 0.5 + 500 * 0.5));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Promise "still", for the resource model: from binding to completion nothing is allocated, on no thread.
-// Counted from outside, so it needs weir_interposer in LD_PRELOAD, as ctest starts it.
+// Promise "still", for the resource model: from binding to completion nothing is allocated and no file
+// touched, on no thread. Counted from outside, so it needs weir_interposer in LD_PRELOAD, as ctest starts it.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -113,6 +113,7 @@ TEST_F(Still, InlineSubmissionsAllocateNothing) {
   EXPECT_EQ(counts.allocations, 0);
   EXPECT_EQ(counts.frees, 0);
   EXPECT_EQ(counts.maps, 0);
+  EXPECT_EQ(counts.files, 0);
 }
 
 TEST_F(Still, QueuedSubmissionsAllocateNothingOnAnyThread) {
@@ -123,6 +124,7 @@ TEST_F(Still, QueuedSubmissionsAllocateNothingOnAnyThread) {
   EXPECT_EQ(completed_.load(), 200);
   EXPECT_EQ(counts.allocations, 0);
   EXPECT_EQ(counts.maps, 0);
+  EXPECT_EQ(counts.files, 0);
 }
 
 TEST_F(Still, WaitingForAnEventThatOthersSignalAllocatesNothing) {
@@ -144,6 +146,7 @@ TEST_F(Still, WaitingForAnEventThatOthersSignalAllocatesNothing) {
   ASSERT_TRUE(answer);
   EXPECT_TRUE(ok);
   EXPECT_EQ(counts.allocations, 0);
+  EXPECT_EQ(counts.files, 0);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Still: between start and completion nobody in the process allocates, whoever it is. Runs with
-// weir_interposer in LD_PRELOAD, as ctest starts it.
+// Still: between start and completion nobody in the process allocates or calls for a file, whoever it is.
+// Runs with weir_interposer in LD_PRELOAD, as ctest starts it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -15,14 +15,26 @@
 
 #include "api/model.h"
 #include "base/allocation_counter.h"
+#include "interposer/file_calls.h"
 #include "promise_models.h"
 
 namespace weir::promises {
 namespace {
 
-uint64_t allocations_now() {
+// What the process has done so far, all threads together.
+struct Calls {
+  uint64_t allocations = 0;
+  uint64_t files = 0;
+};
+
+Calls calls_now() {
   const AllocationCounts counts = allocation_counts();
-  return counts.weir + counts.driver + counts.user;
+  return {counts.weir + counts.driver + counts.user, weir_interposer_file_calls()};
+}
+
+void expect_still(const Calls& before, const Calls& after) {
+  EXPECT_EQ(after.allocations - before.allocations, 0u);
+  EXPECT_EQ(after.files - before.files, 0u);
 }
 
 class Still : public testing::TestWithParam<PromiseModel> {
@@ -34,6 +46,7 @@ class Still : public testing::TestWithParam<PromiseModel> {
     if (!allocation_counts().counted) {
       GTEST_SKIP() << "weir_interposer is not in LD_PRELOAD";
     }
+    ASSERT_NE(weir_interposer_file_calls, nullptr);
     if (!model_path(GetParam().file)) {
       GTEST_SKIP() << GetParam().file << " is not here";
     }
@@ -61,11 +74,12 @@ TEST_P(Still, FirstRunOfAShape) {
       for (const Shapes& shapes : GetParam().shapes) {
         const Ref<Request> request = make_request(*chosen, shapes);
         fill_inputs(*request, 1);
-        const uint64_t before = allocations_now();
+        const Calls before = calls_now();
         const bool ran = request->run().has_value();
-        const uint64_t after = allocations_now();
+        const Calls after = calls_now();
         EXPECT_TRUE(ran);
-        EXPECT_EQ(after - before, 0u) << threads << " threads, simulate_discrete " << simulate_discrete;
+        SCOPED_TRACE(fmt::format("{} threads, simulate_discrete {}", threads, simulate_discrete));
+        expect_still(before, after);
       }
     }
   }
@@ -103,12 +117,21 @@ TEST_P(Still, FirstRunOfAMappedProgramFaultsOnNoPage) {
   EXPECT_THAT(faults, testing::Contains(0));
 }
 
-// That the numbers above can be other than 0.
+// That the numbers above can be other than 0: this one and the next.
 TEST_P(Still, PreparingAllocates) {
   const Ref<Session> one = session(1);
-  const uint64_t before = allocations_now();
+  const Calls before = calls_now();
   const Ref<Request> request = make_request(*one, GetParam().shapes.front());
-  EXPECT_GT(allocations_now() - before, 10u);
+  EXPECT_GT(calls_now().allocations - before.allocations, 10u);
+}
+
+TEST_P(Still, ReadingTheModelCallsForAFile) {
+  const Calls before = calls_now();
+  ModelOptions options;
+  options.use_cache = false;
+  const auto opened = open_model(*model_path(GetParam().file), options);
+  ASSERT_TRUE(opened) << opened.error().to_string();
+  EXPECT_GE(calls_now().files - before.files, 2u);  // opened and closed at least
 }
 
 TEST_P(Still, RequestsInFlightWithEventsAndHandlers) {
@@ -139,15 +162,16 @@ TEST_P(Still, RequestsInFlightWithEventsAndHandlers) {
       }
     };
     round(0);
-    const uint64_t before = allocations_now();
+    const Calls before = calls_now();
     for (uint64_t number = 1; number <= kRounds; ++number) {
       round(number);
     }
-    const uint64_t after = allocations_now();
+    const Calls after = calls_now();
     EXPECT_TRUE(all_well);
     two->queue().wait_idle();
     EXPECT_EQ(completed.load(), static_cast<int>(requests.size()) * (kRounds + 1));
-    EXPECT_EQ(after - before, 0u) << "simulate_discrete " << simulate_discrete;
+    SCOPED_TRACE(fmt::format("simulate_discrete {}", simulate_discrete));
+    expect_still(before, after);
   }
 }
 
@@ -182,18 +206,18 @@ TEST_P(Still, RunsOfSeveralThreadsAtTheSameTime) {
   while (ready.load() < kThreads) {
     std::this_thread::yield();
   }
-  const uint64_t before = allocations_now();
+  const Calls before = calls_now();
   go.store(true);
   while (done.load() < kThreads) {
     std::this_thread::yield();
   }
-  const uint64_t after = allocations_now();
+  const Calls after = calls_now();
   leave.store(true);
   for (std::thread& thread : threads) {
     thread.join();
   }
   EXPECT_TRUE(all_well.load());
-  EXPECT_EQ(after - before, 0u);
+  expect_still(before, after);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Still, testing::ValuesIn(promise_models()), name_of);
