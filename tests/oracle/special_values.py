@@ -297,7 +297,7 @@ class Checks:
 
     def check_integers(self):
         x = special(4, 67)
-        x = np.where(np.abs(x) < 10, 300 * x, x)
+        x[np.abs(x) < 10] *= 300
         for dtype in (np.int8, np.uint8, np.int32, np.int64):
             ends = np.iinfo(dtype)
             whole = [0 if np.isnan(value) else ends.max if value >= ends.max else ends.min if value <= ends.min else
