@@ -142,7 +142,7 @@ TEST_F(SessionRequests, AreHandedTensorsAndBindThem) {
   EXPECT_EQ(static_cast<const float*>(bytes)[7], 16);
   EXPECT_REFUSED(
       weir_request_bind_input_buffer(request_, 0, buffer, 100), WEIR_OUT_OF_RANGE,
-      "Buffer 'frame' has (128) bytes, and as input 'x' of 'doubler' it needs (32) from offset (100)");
+      "Buffer 'frame' has (128) bytes, and as input 'x' of 'doubler' it needs (32) from offset (100).");
   EXPECT_OK(weir_request_bind_input_buffer(request_, 0, nullptr, 0));
   EXPECT_OK(weir_request_bind_output_buffer(request_, 0, nullptr, 0));
   weir_buffer_release(buffer);

@@ -69,6 +69,11 @@ TEST_F(Sessions, SayWhatTheyTake) {
   EXPECT_REFUSED(weir_session_get_output(session_, 2, &port), WEIR_OUT_OF_RANGE,
                  "Position (2) is not one of the (2) outputs of 'doubler'.");
   EXPECT_REFUSED(weir_session_get_input(session_, -1, &port), WEIR_OUT_OF_RANGE, "the (2) inputs");
+  weir_state state = WEIR_INIT(weir_state);
+  for (const int32_t none : {-1, 0}) {
+    EXPECT_REFUSED(weir_session_get_state(session_, none, &state), WEIR_OUT_OF_RANGE,
+                   fmt::format("Position ({}) is not one of the (0) states of 'doubler'.", none));
+  }
   EXPECT_EQ(weir_session_find_input(session_, "rows"), 1);
   EXPECT_EQ(weir_session_find_input(session_, "y"), -1);
   EXPECT_EQ(weir_session_find_output(session_, "y"), 0);

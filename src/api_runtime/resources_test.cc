@@ -77,6 +77,19 @@ TEST(Status, NullIsSuccess) {
   EXPECT_THAT(weir_version(), ::testing::MatchesRegex("[0-9]+.[0-9]+.[0-9]+"));
 }
 
+TEST(Runtime, NumbersOfThreadsOutOfRangeAreErrors) {
+  for (const int32_t threads : {-1, 4097, INT32_MAX}) {
+    weir_runtime_options options = WEIR_INIT(weir_runtime_options);
+    options.threads = threads;
+    weir_runtime* runtime = nullptr;
+    std::string text;
+    EXPECT_EQ(taken(weir_runtime_create(&options, &runtime), &text), WEIR_INVALID_ARGUMENT);
+    EXPECT_EQ(text, "The runtime is asked for (" + std::to_string(threads) +
+                        ") threads, and the allowed numbers are (0 to 4096).");
+    EXPECT_EQ(runtime, nullptr);
+  }
+}
+
 TEST_F(Resources, NullArgumentsAreErrorsAndNullHandlesAreIgnored) {
   std::string text;
   EXPECT_EQ(taken(weir_runtime_create(nullptr, nullptr)), WEIR_INVALID_ARGUMENT);

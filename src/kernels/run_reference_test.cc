@@ -105,6 +105,20 @@ TEST(Reference, EveryOperatorHasOneButTheUsersOwn) {
   }
 }
 
+TEST(Reference, SaysWhatItHasNoImplementationFor) {
+  EXPECT_ERROR(
+      Call().in<float>({1}, {1}).out(ElementType::kFloat32, {1}).run(Op::kCustom, CustomAttributes{}),
+      StatusCode::kUnimplemented, "Custom has no reference implementation.");
+  EXPECT_ERROR(
+      Call()
+          .in<float>({2, 3}, counted(6))
+          .out(ElementType::kFloat32, {3, 2})
+          .run(Op::kTranspose, TransposeAttributes{{0, 1, 2}}),
+      StatusCode::kUnimplemented,
+      "The reference implementation of Transpose does not run it: the permutation and operands differ "
+      "in rank.");
+}
+
 // One scalar operation over a vector.
 template <typename T>
 std::vector<T> apply(ScalarOp op, std::vector<T> a, double v0 = 0, double v1 = 0) {

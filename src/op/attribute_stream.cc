@@ -116,13 +116,12 @@ class Reader {
     return values[position++];
   }
 
-  Result<int64_t> next_in(int64_t least, int64_t greatest) {
+  Result<int64_t> next_up_to(int64_t greatest) {
     WEIR_ASSIGN(const int64_t value, next(stream_.integers, integer_, "integers"));
-    if (value < least || value > greatest) {
-      return fail(
-          StatusCode::kDataLoss,
-          "Integer ({}) of an attribute stream has the value ({}), and only ({}) to ({}) are allowed.",
-          integer_ - 1, value, least, greatest);
+    if (value < 0 || value > greatest) {
+      return fail(StatusCode::kDataLoss,
+                  "Integer ({}) of an attribute stream has the value ({}), and only (0) to ({}) are allowed.",
+                  integer_ - 1, value, greatest);
     }
     return value;
   }
@@ -132,7 +131,7 @@ class Reader {
     return {};
   }
   Result<void> read(bool& value) {
-    WEIR_ASSIGN(value, next_in(0, 1));
+    WEIR_ASSIGN(value, next_up_to(1));
     return {};
   }
   Result<void> read(double& value) {
@@ -159,7 +158,7 @@ class Reader {
     WEIR_TRY(read(value.integers));
     WEIR_TRY(read(value.reals));
     WEIR_TRY(read(value.text));
-    WEIR_ASSIGN(const int64_t type, next_in(0, UINT8_MAX));
+    WEIR_ASSIGN(const int64_t type, next_up_to(UINT8_MAX));
     value.element_type = static_cast<ElementType>(type);
     return {};
   }
@@ -167,7 +166,7 @@ class Reader {
     requires std::is_enum_v<E>
   Result<void> read(E& value) {
     WEIR_ASSIGN(const int64_t number,
-                next_in(0, static_cast<int64_t>(internal::enumerators(value).size()) - 1));
+                next_up_to(static_cast<int64_t>(internal::enumerators(value).size()) - 1));
     value = static_cast<E>(number);
     return {};
   }
@@ -191,21 +190,21 @@ class Reader {
     return {};
   }
   Result<void> read(TileProgram& program) {
-    WEIR_ASSIGN(const int64_t inputs, next_in(0, kMaxTileInputs));
+    WEIR_ASSIGN(const int64_t inputs, next_up_to(kMaxTileInputs));
     std::vector<ElementType> types(static_cast<size_t>(inputs));
     for (ElementType& type : types) {
-      WEIR_ASSIGN(const int64_t number, next_in(0, UINT8_MAX));
+      WEIR_ASSIGN(const int64_t number, next_up_to(UINT8_MAX));
       type = static_cast<ElementType>(number);
     }
-    WEIR_ASSIGN(const int64_t count, next_in(0, kMaxTileInstructions));
+    WEIR_ASSIGN(const int64_t count, next_up_to(kMaxTileInstructions));
     std::vector<TileInstruction> instructions(static_cast<size_t>(count));
     for (TileInstruction& instruction : instructions) {
-      WEIR_ASSIGN(const int64_t op, next_in(0, UINT8_MAX));
+      WEIR_ASSIGN(const int64_t op, next_up_to(UINT8_MAX));
       instruction.op = static_cast<ScalarOp>(op);
-      WEIR_ASSIGN(const int64_t type, next_in(0, UINT8_MAX));
+      WEIR_ASSIGN(const int64_t type, next_up_to(UINT8_MAX));
       instruction.type = static_cast<ElementType>(type);
       for (uint8_t& operand : instruction.operands) {
-        WEIR_ASSIGN(operand, next_in(0, UINT8_MAX));
+        WEIR_ASSIGN(operand, next_up_to(UINT8_MAX));
       }
       for (double& value : instruction.value) {
         WEIR_TRY(read(value));

@@ -67,6 +67,63 @@ TEST(CustomAnswers, StepsHaveTheOutputsThatTheirOperatorGives) {
   EXPECT_THAT(preparing(1, 1, {2, 2}), HasSubstr("Output (0) has the type (float32[2, 2]) in the program"));
 }
 
+// One whose answers are set from outside, for an input float32[2, 3] and an output like it.
+class Answers final : public CustomOperator {
+ public:
+  Answers() : CustomOperator({.domain = "com.example", .name = "Answers"}) {}
+  const Implementation& implementation() const override { std::abort(); }
+  void run(const CustomCall&) const override {}
+
+  std::string error() const {
+    CustomAttributes custom;
+    custom.domain = "com.example";
+    custom.name = "Answers";
+    custom.outputs = 1;
+    const Attributes attributes = custom;
+    const std::vector<TensorSpec> operands = {
+        TensorSpec::dense(ElementType::kFloat32, std::vector<int64_t>{2, 3})};
+    const Result<CustomPrepared> prepared = prepare({Op::kCustom, &attributes, operands, operands}, "step");
+    return prepared ? "prepared" : prepared.error().to_string();
+  }
+
+  std::vector<TensorType> types = {TensorType{ElementType::kFloat32, {2, 3}, {}}};
+  CustomExtent answered;
+
+ protected:
+  Result<std::vector<TensorType>> shape(const CustomAttributes&, std::span<const TensorType* const>,
+                                        std::string_view, std::vector<Constraint>&) const override {
+    return types;
+  }
+  Result<CustomPlan> plan(const ConcreteOp&, std::string_view) const override { return CustomPlan{}; }
+  Result<CustomExtent> extent(const ConcreteOp&, std::string_view) const override { return answered; }
+};
+
+TEST(CustomAnswers, ThatAreOutOfRangeAreRefused) {
+  const std::string about = "\n  - while asking custom operator com.example.Answers about node 'step'";
+  Answers answers;
+  EXPECT_EQ(answers.error(), "prepared");
+  answers.types.push_back(answers.types[0]);
+  EXPECT_EQ(answers.error(), "The shape function gives (2) outputs, and the node has (1)." + about);
+  answers.types = {TensorType{ElementType::kFloat32, std::vector<Dim>(9, Dim(1)), {}}};
+  EXPECT_EQ(answers.error(), "The shape function gives output (0) rank (9), and (8) is the most." + about);
+  answers.types = {TensorType{ElementType::kFloat32, {2, 3}, {}}};
+  for (const int64_t tiles : {int64_t{-1}, (int64_t{1} << 40) + 1}) {
+    answers.answered.tiles = tiles;
+    EXPECT_EQ(
+        answers.error(),
+        fmt::format("The extent function asks for ({}) tiles, and (0 to 1099511627776) are allowed.", tiles) +
+            about);
+  }
+  answers.answered.tiles = 1;
+  for (const int64_t bytes : {int64_t{-1}, int64_t{kMaxCustomParameterBytes} + 1}) {
+    answers.answered.parameter_bytes = bytes;
+    EXPECT_EQ(answers.error(),
+              fmt::format("The extent function gives ({}) bytes of parameters, and (0 to {}) are allowed.",
+                          bytes, kMaxCustomParameterBytes) +
+                  about);
+  }
+}
+
 TEST(CustomAnswers, ListsAreFoundByNameAndTold) {
   const auto one = CustomOperators::with(nullptr, std::make_shared<Twice>("B", 3)).value();
   const auto two = CustomOperators::with(one.get(), std::make_shared<Twice>("A")).value();

@@ -114,7 +114,7 @@ TEST(Verify, RefusesStoragesThatLie) {
           {"overlap with a workspace", [](Program& p) { p.storages[kWorkspace].offset = 1088; },
            "Storages (3) and (4) overlap"},
           {"index of an activation", [](Program& p) { p.storages[kA].index = 0; },
-           "Storage (3), activation, has the index (0)"},
+           "Storage (3), activation, has the index (0), and only inputs, outputs and states have one."},
           {"index of a state", [](Program& p) { p.storages[kState].index = 1; },
            "State (0) 'state' lies in storage (8) before a run, which is not the state storage (0)."},
           {"a second storage of a state", [](Program& p) { p.storages.push_back(p.storages[kState]); },
@@ -271,7 +271,7 @@ TEST(Verify, RefusesStepsThatLie) {
            "verifying step (1) 'silu'"},
           {"input position -2", [](Program& p) { p.steps[1].inputs[0] = -2; }, "The step reads tensor (-2)"},
           {"output position", [](Program& p) { p.steps[1].outputs[0] = kNone; },
-           "The step writes tensor (99)"},
+           "The step writes tensor (99), and the program has (13) tensors."},
           {"no implementation", [](Program& p) { p.steps[1].implementations.clear(); },
            "The step names (0) implementations"},
           {"nameless implementation", [](Program& p) { p.steps[1].implementations[0] = ""; },
@@ -360,7 +360,8 @@ TEST(Verify, RefusesStatesThatLie) {
            "State (0) 'state' lies in storage (11) before a run"},
           {"declared twice", [](Program& p) { p.states.push_back(p.states[0]); },
            "State (1) 'state' lies in storage (8) before a run, which is not the state storage (2)."},
-          {"no name", [](Program& p) { p.states[0].name = ""; }, "State (0) has the name ''"},
+          {"no name", [](Program& p) { p.states[0].name = ""; },
+           "State (0) has the name '', which is empty or another one's too."},
           {"type", [](Program& p) { p.tensors[kNextTensor].element_type = ElementType::kInt32; },
            "State (0) 'state' is fed from 'next', and their types or shapes are not the same."},
           {"rank",
@@ -433,7 +434,8 @@ TEST(Verify, RefusesDynamicProgramsThatLie) {
           {"source element", [](Program& p) { p.symbols[1].source.index = 2; },
            "Symbol (1) 'n' is element (2) of input (1), which has (2) elements."},
           {"source type", [](Program& p) { p.tensors[1].element_type = ElementType::kFloat64; },
-           "is an element of input (1) of type (float64)"},
+           "Symbol (1) 'n' is an element of input (1) of type (float64), and only int32 and int64 hold "
+           "shapes."},
           {"source rank",
            [](Program& p) {
              p.symbols[1].source.input = 0;
@@ -475,6 +477,12 @@ TEST(VerifyShape, ChecksTheNumbersOfAShape) {
   Result<void> verified = verify_shape(p, values);
   ASSERT_FALSE(verified);
   EXPECT_EQ(verified.error().message(), "Storage (0), input, has (-16) bytes, and (0) is the least.");
+  ASSERT_TRUE(evaluate(p.dims, std::vector<int64_t>{3, 5}, values));
+  values[static_cast<size_t>(p.storages[0].bytes)] = kDimMax + 1;
+  verified = verify_shape(p, values);
+  ASSERT_FALSE(verified);
+  EXPECT_EQ(verified.error().message(),
+            "Storage (0), input, has (281474976710657) bytes, and (281474976710656) is the most.");
   ASSERT_TRUE(evaluate(p.dims, std::vector<int64_t>{3, 5}, values));
   values[0] = 4;  // the batch, but not what was computed from it
   verified = verify_shape(p, values);

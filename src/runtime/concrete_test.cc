@@ -48,6 +48,15 @@ TEST(EvaluateShapes, SaysWhatDoesNotFit) {
                "The shapes do not fit: At most two rows are needed ((5) and (2)).");
 }
 
+TEST(ConcreteStep, TakesNoNegativeStrides) {
+  const Program program = samples::static_program();  // its step (4) reads a tensor upside down
+  const ShapeValues values = must(evaluate_shapes(program, {}));
+  EXPECT_ERROR(concrete_step(program, program.steps[4], values), StatusCode::kDataLoss,
+               "Axis (2) of an operand has the stride (-6), and (0) is the least.\n"
+               "  - while preparing step 'mix'");
+  EXPECT_TRUE(concrete_step(program, program.steps[1], values));
+}
+
 TEST(PlanShape, CountsBytesInSixtyFourBits) {
   // Each of the most bytes that a tensor may have, all alive at once.
   Program program;

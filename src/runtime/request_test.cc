@@ -60,6 +60,43 @@ TEST(Sessions, TakeDimensionsFromShapesAlone) {
       "dimensions their values here; compile the model with a number for it.");
 }
 
+TEST(Sessions, TakeShapesThatFitTheProgramAlone) {
+  Program source = program();
+  const auto image = std::make_shared<const std::vector<std::byte>>(must(program_image(source, {})));
+  const Ref<Session> session =
+      must(Session::create(must(read_program(*image, image)), must(create_cpu_device({.threads = 1})), {}));
+  using Shapes = std::vector<std::vector<int64_t>>;
+  EXPECT_EQ(must(session->symbols_of(Shapes{{5, 4}, {2}})), std::vector<int64_t>{5});
+  EXPECT_ERROR(session->symbols_of(Shapes{{5, 3}, {2}}), StatusCode::kInvalidArgument,
+               "Dimension (1) of input 'x' is (3), and program 'doubler' takes (4).");
+  EXPECT_ERROR(session->symbols_of(Shapes{{5, 4}, {3}}), StatusCode::kInvalidArgument,
+               "Dimension (0) of input 'rows' is (3), and program 'doubler' takes (2).");
+}
+
+TEST(Sessions, SayWhyAConstantCannotHaveAnotherValue) {
+  const auto error = [](ConstantFate fate) {
+    Program source = program();
+    source.constants = {{"k", fate, -1}};
+    const auto image = std::make_shared<const std::vector<std::byte>>(must(program_image(source, {})));
+    const Result<Ref<Session>> session =
+        Session::create(must(read_program(*image, image)), must(create_cpu_device({.threads = 1})),
+                        {.constants = {{.name = "k"}}});
+    return session ? "opened" : session.error().message();
+  };
+  EXPECT_EQ(error(ConstantFate::kUnused),
+            "Constant 'k' cannot have another value: no step of the program reads it.");
+  EXPECT_EQ(
+      error(ConstantFate::kPackedOnly),
+      "Constant 'k' cannot have another value: the program holds it only as its kernels read it, packed; "
+      "compile the model again with --swappable k or with --portable.");
+  EXPECT_EQ(error(ConstantFate::kFolded),
+            "Constant 'k' cannot have another value: it was folded or fused into other constants when the "
+            "program was compiled; compile the model again with --swappable k.");
+  EXPECT_EQ(error(ConstantFate::kImported),
+            "Constant 'k' cannot have another value: its elements were read when the model was imported; "
+            "compile the model again with --swappable k.");
+}
+
 class Requests : public ::testing::TestWithParam<DeviceToggles> {
  protected:
   void SetUp() override {
@@ -113,7 +150,9 @@ TEST_P(Requests, GoThroughTheirStates) {
   EXPECT_EQ(request_->state(), RequestState::kUnprepared);
   EXPECT_FAILS(request_->run(), StatusCode::kFailedPrecondition, "runs before a shape is prepared");
   EXPECT_FAILS(request_->input(0), StatusCode::kFailedPrecondition,
-               "No shape is prepared yet for input 'x' of 'doubler'");
+               "No shape is prepared yet for input 'x' of 'doubler'.");
+  EXPECT_ERROR(request_->planned(), StatusCode::kFailedPrecondition,
+               "A request of 'doubler' has no plan before a shape is prepared.");
   prepare(2);
   EXPECT_EQ(request_->state(), RequestState::kIdle);
   fill(2);
@@ -244,7 +283,7 @@ TEST_P(Requests, RefuseBindingsThatDoNotFit) {
   prepare(3);
   const Ref<Buffer> small = must(device_->create_buffer({.size = 32, .label = "small"}));
   EXPECT_FAILS(request_->bind_input(0, small, 0), StatusCode::kOutOfRange,
-               "Buffer 'small' has (32) bytes, and as input 'x' of 'doubler' it needs (48) from offset (0)");
+               "Buffer 'small' has (32) bytes, and as input 'x' of 'doubler' it needs (48) from offset (0).");
   fill(3);
   must(request_->run());
   EXPECT_THAT(read(1), ElementsAre(2, 2, 2, 2, 0, 0, 0, 0));

@@ -47,10 +47,15 @@ TEST_P(Memory, HugeAndUntouchedPagesWorkAsOthersDo) {
 
 TEST_P(Memory, PrivateContentsAreAnError) {
   const Ref<Buffer> b = buffer(4, "weights", StorageMode::kPrivate);
-  EXPECT_FAILS(b->contents(), StatusCode::kFailedPrecondition, "Buffer 'weights' has storage mode (Private)");
-  EXPECT_FAILS(b->read_contents(), StatusCode::kFailedPrecondition, "(Shared, Managed)");
-  EXPECT_FAILS(b->did_modify(), StatusCode::kFailedPrecondition, "(Private)");
-  EXPECT_FAILS(b->synchronize(), StatusCode::kFailedPrecondition, "(Private)");
+  const char* contents =
+      "Buffer 'weights' has storage mode (Private), and only (Shared, Managed) have contents that the host "
+      "can reach; copy it to a Shared buffer.";
+  const char* copy =
+      "Buffer 'weights' has storage mode (Private), and only (Managed) has a host copy to keep in step.";
+  EXPECT_ERROR(b->contents(), StatusCode::kFailedPrecondition, contents);
+  EXPECT_ERROR(b->read_contents(), StatusCode::kFailedPrecondition, contents);
+  EXPECT_ERROR(b->did_modify(), StatusCode::kFailedPrecondition, copy);
+  EXPECT_ERROR(b->synchronize(), StatusCode::kFailedPrecondition, copy);
 }
 
 // Asks the system, which answers where an access of our own would end the process.
@@ -127,17 +132,17 @@ TEST_P(Memory, ManagedCarriesRangesBothWays) {
 TEST_P(Memory, SizesAndAlignmentsOutOfRangeAreErrors) {
   const std::string device(device_->info().name);
   const int64_t limit = device_->info().limits.buffer_bytes;
-  const auto sizes = [&](const char* what, int64_t size) {
-    return fmt::format("{} has a size ({}), and device '{}' takes (1 to {}) bytes.", what, size, device,
-                       limit);
+  const auto sizes = [&](const char* what, const char* label, int64_t size) {
+    return fmt::format("{} '{}' has a size ({}), and device '{}' takes (1 to {}) bytes.", what, label, size,
+                       device, limit);
   };
   struct Case {
     BufferDescriptor descriptor;
     std::string message;
   };
   std::vector<Case> cases = {
-      {{.size = 0, .label = "none"}, sizes("Buffer 'none'", 0)},
-      {{.size = -5, .label = "less"}, sizes("Buffer 'less'", -5)},
+      {{.size = 0, .label = "none"}, sizes("Buffer", "none", 0)},
+      {{.size = -5, .label = "less"}, sizes("Buffer", "less", -5)},
       {{.size = 64, .alignment = 48, .label = "odd"},
        "Buffer 'odd' has an alignment (48), and the allowed ones are (powers of two up to 1073741824)."},
       {{.size = 64, .alignment = -64, .label = "odd"},
@@ -146,12 +151,14 @@ TEST_P(Memory, SizesAndAlignmentsOutOfRangeAreErrors) {
        "Buffer 'odd' has an alignment (2147483648), and the allowed ones are (powers of two up to "
        "1073741824)."},
   };
-  cases.push_back({{.size = limit + 1, .label = "most"}, sizes("Buffer 'most'", limit + 1)});
+  cases.push_back({{.size = limit + 1, .label = "most"}, sizes("Buffer", "most", limit + 1)});
   for (const Case& c : cases) {
     EXPECT_ERROR(device_->create_buffer(c.descriptor), StatusCode::kInvalidArgument, c.message);
   }
   EXPECT_ERROR(device_->create_heap({.size = 0, .label = "no heap"}), StatusCode::kInvalidArgument,
-               sizes("Heap 'no heap'", 0));
+               sizes("Heap", "no heap", 0));
+  EXPECT_ERROR(device_->import_buffer({.pointer = &device, .size = 0, .label = "no import"}),
+               StatusCode::kInvalidArgument, sizes("Imported buffer", "no import", 0));
 }
 
 TEST_P(Memory, AccountCountsByCategoryAndGivesBack) {
@@ -206,14 +213,23 @@ TEST_P(Memory, HeapErrorsNameBothSides) {
   EXPECT_FAILS(heap->create_buffer({.offset = 0, .size = 64, .mode = StorageMode::kShared, .label = "x"}),
                StatusCode::kInvalidArgument,
                "Buffer 'x' asks for storage mode (Shared), and its heap 'arena' has (Private)");
-  EXPECT_FAILS(heap->create_buffer({.offset = 8, .size = 64, .label = "x"}), StatusCode::kInvalidArgument,
-               "has an offset (8) in heap 'arena'");
-  EXPECT_FAILS(heap->create_buffer({.offset = 960, .size = 65, .label = "x"}), StatusCode::kOutOfRange,
-               "asks for (65) bytes from offset (960), and its heap 'arena' has (1024) bytes");
-  EXPECT_FAILS(heap->create_buffer({.offset = 2048, .size = 1, .label = "x"}), StatusCode::kOutOfRange,
-               "(2048)");
-  EXPECT_FAILS(heap->create_buffer({.offset = 0, .size = 0, .label = "x"}), StatusCode::kOutOfRange,
-               "(0) bytes");
+  for (const int64_t offset : {8, -64}) {
+    EXPECT_ERROR(
+        heap->create_buffer({.offset = offset, .size = 64, .label = "x"}), StatusCode::kInvalidArgument,
+        fmt::format("Buffer 'x' has an offset ({}) in heap 'arena', and device '{}' takes multiples of ({}).",
+                    offset, device_->info().name, device_->info().buffer_alignment));
+  }
+  struct Outside {
+    int64_t offset;
+    int64_t size;
+  };
+  for (const Outside range : {Outside{960, 65}, Outside{2048, 1}, Outside{0, 0}}) {
+    EXPECT_ERROR(
+        heap->create_buffer({.offset = range.offset, .size = range.size, .label = "x"}),
+        StatusCode::kOutOfRange,
+        fmt::format("Buffer 'x' asks for ({}) bytes from offset ({}), and its heap 'arena' has (1024) bytes.",
+                    range.size, range.offset));
+  }
   const Ref<Buffer> inherits = must(heap->create_buffer({.offset = 0, .size = 64, .label = "x"}));
   EXPECT_EQ(inherits->mode(), StorageMode::kPrivate);
 }
@@ -276,12 +292,29 @@ TEST_P(Memory, ReadOnlyImportIsCountedOnRequestKeptAliveAndNeverWritten) {
                                                      .label = "mapped weights",
                                                      .keep_alive = make_ref<Flag>(gone)}));
   EXPECT_EQ(device_->memory().use(MemoryCategory::kConstants).current, 16);
-  EXPECT_FAILS(b->contents(), StatusCode::kPermissionDenied, "'mapped weights' was imported read-only");
+  EXPECT_ERROR(b->contents(), StatusCode::kPermissionDenied,
+               "Buffer 'mapped weights' was imported read-only, and its contents are asked for in order to "
+               "write.");
   EXPECT_EQ(must(b->read_contents()).data(), reinterpret_cast<const std::byte*>(values));
   const Ref<CommandBuffer> c = commands();
   c->encoder().set_step(3);
   bump(c->encoder(), at(*b), 4);
-  EXPECT_FAILS(c->seal(), StatusCode::kPermissionDenied, "recording step (3)");
+  EXPECT_ERROR(c->seal(), StatusCode::kPermissionDenied,
+               "The binding (0) is written, and buffer 'mapped weights' was imported read-only.\n"
+               "  - while recording step (3) of command buffer 'commands'");
+  const Ref<CommandBuffer> slots = commands({.slots = 1, .label = "slots"});
+  slots->encoder().fill(at_slot(0, 0, 16), 0);
+  must(slots->seal());
+  if (GetParam().validation) {
+    EXPECT_ERROR(
+        slots->bind_slot(0, *b, 0), StatusCode::kFailedPrecondition,
+        "Slot (0) of command buffer 'slots' is used as (copy target), and buffer 'mapped weights' was "
+        "created for (kernel read, copy source).");
+  } else {
+    EXPECT_ERROR(
+        slots->bind_slot(0, *b, 0), StatusCode::kPermissionDenied,
+        "Slot (0) of command buffer 'slots' is written, and buffer 'mapped weights' was imported read-only.");
+  }
   EXPECT_FALSE(gone);
 }
 

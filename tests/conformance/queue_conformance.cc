@@ -380,14 +380,18 @@ TEST_P(Queues, LanesRunCommandBuffersSideBySide) {
 TEST_P(Queues, Errors) {
   EXPECT_FAILS(device_->create_queue({.max_in_flight = 0, .label = "none"}), StatusCode::kInvalidArgument,
                "Queue 'none' has a bound (0)");
-  EXPECT_FAILS(device_->create_queue({.lanes = 1000, .label = "wide"}), StatusCode::kInvalidArgument,
-               "(1000) lanes");
+  for (const int32_t lanes : {0, 1000}) {
+    EXPECT_ERROR(device_->create_queue({.lanes = lanes, .label = "wide"}), StatusCode::kInvalidArgument,
+                 fmt::format("Queue 'wide' has ({}) lanes, and the allowed numbers are (1 to 64).", lanes));
+  }
   const Ref<Event> e = event("e");
   const std::vector<EventPoint> many(9, {e.get(), 1});
   EXPECT_FAILS(queue_->submit({.waits = many}), StatusCode::kInvalidArgument,
                "has (9) waits and (0) signals");
   const EventPoint null[] = {{nullptr, 1}};
-  EXPECT_FAILS(queue_->submit({.signals = null}), StatusCode::kInvalidArgument, "names a null event");
+  const char* named = "A submission to queue 'test queue' names a null event.";
+  EXPECT_ERROR(queue_->submit({.signals = null}), StatusCode::kInvalidArgument, named);
+  EXPECT_ERROR(queue_->submit({.waits = null}), StatusCode::kInvalidArgument, named);
   const Ref<Device> other = must(GetParam().create(0));
   const Ref<CommandBuffer> foreign = must(other->create_command_buffer({.label = "foreign"}));
   must(foreign->seal());

@@ -179,7 +179,10 @@ TEST_F(Custom, BadPlans) {
 TEST_F(Custom, BadExtents) {
   auto probe = std::make_shared<Probe>();
   probe->on_extent = [](const auto&, const auto&, weir::OperatorExtent& extent) { extent.set_tiles(-3); };
-  EXPECT_THAT(opening(probe), AllOf(HasSubstr("The extent function asks for (-3) tiles"), HasSubstr(kAbout)));
+  EXPECT_THAT(
+      opening(probe),
+      AllOf(HasSubstr("The extent function asks for (-3) tiles, and (0 to 1099511627776) are allowed."),
+            HasSubstr(kAbout)));
   probe->on_extent = [](const auto&, const auto&, weir::OperatorExtent& extent) { extent.set_tiles(0); };
   EXPECT_THAT(opening(probe),
               HasSubstr("asks for (0) tiles, and there are outputs to write, so (1) is the least."));
@@ -303,7 +306,10 @@ TEST(Registering, RefusesWhatIsWrong) {
   EXPECT_THAT(refused([](weir_operator_desc& d) { d.shape = nullptr; }),
               HasSubstr("Custom operator 'Bad' has no shape function, and it needs shape and run."));
   EXPECT_THAT(refused([](weir_operator_desc& d) { d.run = nullptr; }), HasSubstr("has no run function"));
-  EXPECT_THAT(refused([](weir_operator_desc& d) { d.version = -1; }), HasSubstr("has version (-1)"));
+  EXPECT_THAT(
+      refused([](weir_operator_desc& d) { d.version = -1; }),
+      HasSubstr("Custom operator 'Bad' has version (-1) and takes operator sets (0 to 0), and a version "
+                "of at least (0) and ascending operator sets from (1) are allowed."));
   EXPECT_THAT(refused([](weir_operator_desc& d) { d.first_opset = 4, d.last_opset = 2; }),
               HasSubstr("takes operator sets (4 to 2)"));
   EXPECT_THAT(refused([](weir_operator_desc& d) { d.max_inputs = 24; }),

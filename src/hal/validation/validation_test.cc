@@ -250,8 +250,9 @@ TEST_P(Validation, UsageIsCheckedForBuffersAndSlots) {
   ASSERT_TRUE(slots->seal());
   const Result<void> bound = slots->bind_slot(0, *source, 0);
   ASSERT_FALSE(bound);
-  EXPECT_THAT(bound.error().message(),
-              HasSubstr("is used as (copy target), and buffer 'source' was created for"));
+  EXPECT_EQ(bound.error().message(),
+            "Slot (0) of command buffer 'commands' is used as (copy target), and buffer 'source' was created "
+            "for (kernel read, copy source).");
   EXPECT_TRUE(slots->bind_slot(0, *a, 0));
 }
 

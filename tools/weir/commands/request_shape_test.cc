@@ -69,6 +69,15 @@ TEST_F(RequestShapeTest, WhatIsOpenHasItsName) {
       shape.symbols().error().message(),
       "Dimension 'tokens' (axis 1 of input 'ids') is open, and this needs a number: give --dim tokens=N or "
       "--shape ids=….");
+
+  SymbolTable symbols;
+  const Dim rows = symbols.add("rows", {1, 64}, {SymbolSource::Kind::kElement, 0, 1});
+  const std::vector<NamedType> inputs = {{"sizes", {ElementType::kInt64, {Dim(2)}, {}}},
+                                         {"x", {ElementType::kFloat32, {rows}, {}}}};
+  EXPECT_EQ(
+      RequestShape(inputs, symbols).symbols().error().message(),
+      "Dimension 'rows' (element 1 of input 'sizes') is open, and this needs a number: give --dim rows=N "
+      "or --shape sizes=….");
 }
 
 TEST_F(RequestShapeTest, FilesGiveTheOthersTheirShapes) {
