@@ -2,6 +2,9 @@
 //
 // What a request answers to every operation in every state, as a table (docs/requests.md has it too); and
 // what lies between the states: cancelling, releasing, waiting.
+#include <fstream>
+#include <string_view>
+
 #include "api/testing/request_test_case.h"
 
 namespace weir::testing {
@@ -18,27 +21,52 @@ constexpr std::array kStates = {"unprepared", "idle",   "queued",    "running",
 
 // What the table's cells mean: the answer, and the state afterwards where it is another.
 struct Cell {
-  std::string answer;      // the beginning of the error's text or a part of it; "ok"; a submission's answer
-  std::string afterwards;  // empty: as before
+  std::string answer;        // a word of kWhole, which has to be all of it, or a part of the error's text
+  std::string afterwards;    // empty: as before
+  weir_code code = WEIR_OK;  // of the answer
 };
+// Answers that a longer text might contain.
+constexpr std::array kWhole = {"ok", "queued", "busy", "not done"};
+
 struct Row {
   std::string operation;
   std::function<std::string(const weir::Request&)> action;
   std::array<Cell, kStates.size()> cells;
 };
 
+// Threads of this process whose name begins so.
+int threads_named(std::string_view beginning) {
+  int count = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::ifstream(task.path() / "comm") >> name;
+    count += name.starts_with(beginning) ? 1 : 0;
+  }
+  return count;
+}
+
 std::string submission(weir_submit_answer answer) {
   return answer == WEIR_QUEUED ? "queued" : answer == WEIR_BUSY ? "busy" : "another";
 }
 
 TEST_P(RequestStates, AnswerEveryOperationAsTheTableSays) {
+  weir_code code = WEIR_OK;
+  const auto answer_of = [&code](const std::function<void()>& action) {
+    try {
+      action();
+      return std::string("ok");
+    } catch (const weir::Error& error) {
+      code = error.code();
+      return std::string(error.what());
+    }
+  };
   const Cell ok = {"ok", ""};
-  const Cell none = {"No shape is prepared yet", ""};
-  const Cell busy = {"is busy and cannot", ""};
-  const Cell leases = {"(1) leases of its outputs are held", ""};
-  const Cell index = {"index (9)", ""};  // the run's own error
-  const Cell cancelled = {"is cancelled before the events", ""};
-  const Cell stopped = {"was cancelled while it ran", "cancelled"};
+  const Cell none = {"No shape is prepared yet", "", WEIR_FAILED_PRECONDITION};
+  const Cell busy = {"is busy and cannot", "", WEIR_FAILED_PRECONDITION};
+  const Cell leases = {"(1) leases of its outputs are held", "", WEIR_FAILED_PRECONDITION};
+  const Cell index = {"index (9)", "", WEIR_OUT_OF_RANGE};  // the run's own error
+  const Cell cancelled = {"is cancelled before the events", "", WEIR_CANCELLED};
+  const Cell stopped = {"was cancelled while it ran", "cancelled", WEIR_CANCELLED};
   const Cell idle = {"ok", "idle"};
   const Cell queued = {"queued", "queued"};
   const Cell completed = {"ok", "completed"};
@@ -47,10 +75,11 @@ TEST_P(RequestStates, AnswerEveryOperationAsTheTableSays) {
     const bool is_long = request.state() == WEIR_REQUEST_RUNNING;
     return weir::TensorView(memory.data(), {is_long ? kLong : 2, 4});
   };
+  const std::vector<unsigned char> saved = in_state("idle").save_state();
   const std::vector<Row> table = {
       // unprepared, idle, queued, running, completed, failed, cancelled, leased
       {"prepare",
-       [](const auto& r) { return answer_of([&] { r.prepare({{3, 4}, {2}}); }); },
+       [&](const auto& r) { return answer_of([&] { r.prepare({{3, 4}, {2}}); }); },
        {idle, idle, busy, busy, idle, idle, idle, leases}},
       {"bind an input",
        [&](const auto& r) { return answer_of([&] { r.bind_input(0, view(r)); }); },
@@ -62,13 +91,13 @@ TEST_P(RequestStates, AnswerEveryOperationAsTheTableSays) {
        [&](const auto& r) { return answer_of([&] { r.set_input(0, view(r)); }); },
        {none, ok, busy, busy, ok, ok, ok, ok}},
       {"write the own input",
-       [](const auto& r) { return answer_of([&] { r.input(0); }); },
+       [&](const auto& r) { return answer_of([&] { r.input(0); }); },
        {none, ok, busy, busy, ok, ok, ok, ok}},
       {"read an output",
-       [](const auto& r) { return answer_of([&] { r.output(0); }); },
+       [&](const auto& r) { return answer_of([&] { r.output(0); }); },
        {none, ok, busy, busy, ok, index, cancelled, ok}},
       {"lease an output",
-       [](const auto& r) { return answer_of([&] { r.lease_output(0); }); },
+       [&](const auto& r) { return answer_of([&] { r.lease_output(0); }); },
        {none, ok, busy, busy, ok, index, cancelled, ok}},
       {"start",
        [&](const auto& r) {
@@ -76,17 +105,17 @@ TEST_P(RequestStates, AnswerEveryOperationAsTheTableSays) {
          const std::string error = answer_of([&] { answer = submission(r.start({go_.at(++next_)})); });
          return error == "ok" ? answer : error;
        },
-       {Cell{"starts before a shape is prepared", ""}, queued, Cell{"busy", ""}, Cell{"busy", ""}, queued,
-        queued, queued, Cell{"busy", ""}}},
+       {Cell{"starts before a shape is prepared", "", WEIR_FAILED_PRECONDITION}, queued, Cell{"busy", ""},
+        Cell{"busy", ""}, queued, queued, queued, Cell{"busy", ""}}},
       {"run",
-       [](const auto& r) {
+       [&](const auto& r) {
          if (r.state() == WEIR_REQUEST_FAILED) {
            set_rows(r, 1);
          }
          return answer_of([&] { r.run(); });
        },
-       {Cell{"runs before a shape is prepared", ""}, completed, busy, busy, completed, completed, completed,
-        leases}},
+       {Cell{"runs before a shape is prepared", "", WEIR_FAILED_PRECONDITION}, completed, busy, busy,
+        completed, completed, completed, leases}},
       {"wait",
        [&](const auto& r) {
          // Somebody else has to end what is under way.
@@ -102,17 +131,24 @@ TEST_P(RequestStates, AnswerEveryOperationAsTheTableSays) {
          other.join();
          return answer;
        },
-       {Cell{"waits before a shape is prepared", ""}, ok, completed, stopped, ok, index, cancelled, ok}},
+       {Cell{"waits before a shape is prepared", "", WEIR_FAILED_PRECONDITION}, ok, completed, stopped, ok,
+        index, cancelled, ok}},
       {"wait for no time",
-       [](const auto& r) {
+       [&](const auto& r) {
          bool done = true;
          const std::string answer = answer_of([&] { done = r.wait(milliseconds(0)); });
          return done ? answer : "not done";
        },
-       {Cell{"waits before a shape is prepared", ""}, ok, Cell{"not done", ""}, Cell{"not done", ""}, ok,
-        index, cancelled, ok}},
+       {Cell{"waits before a shape is prepared", "", WEIR_FAILED_PRECONDITION}, ok, Cell{"not done", ""},
+        Cell{"not done", ""}, ok, index, cancelled, ok}},
       {"reset its state",
-       [](const auto& r) { return answer_of([&] { r.reset_state(); }); },
+       [&](const auto& r) { return answer_of([&] { r.reset_state(); }); },
+       {none, ok, busy, busy, ok, ok, ok, ok}},
+      {"save its state",
+       [&](const auto& r) { return answer_of([&] { r.save_state(); }); },
+       {none, ok, busy, busy, ok, ok, ok, ok}},
+      {"restore its state",
+       [&](const auto& r) { return answer_of([&] { r.restore_state(saved); }); },
        {none, ok, busy, busy, ok, ok, ok, ok}},
       {"cancel",
        [](const auto& r) {
@@ -133,7 +169,14 @@ TEST_P(RequestStates, AnswerEveryOperationAsTheTableSays) {
         leases_held.push_back(request.lease_output(0));
       }
       const std::string before = name_of(request.state());
-      EXPECT_THAT(row.action(request), HasSubstr(row.cells[s].answer));
+      code = WEIR_OK;
+      const std::string answer = row.action(request);
+      EXPECT_EQ(code, row.cells[s].code) << answer;
+      if (std::ranges::find(kWhole, row.cells[s].answer) != kWhole.end()) {
+        EXPECT_EQ(answer, row.cells[s].answer);
+      } else {
+        EXPECT_THAT(answer, HasSubstr(row.cells[s].answer));
+      }
       EXPECT_EQ(name_of(request.state()), row.cells[s].afterwards.empty() ? before : row.cells[s].afterwards);
       end(request);
     }
@@ -204,8 +247,13 @@ TEST_P(RequestStates, StopARunOnTheCallingThreadFromAnother) {
   EXPECT_EQ(request.output(0).as<float>()[7], 0.5F);
 }
 
-// Teams are leased from one pool; what two sessions start there, each with its own thread, ends.
+// Teams are leased from one pool; what two sessions start there, each with its own thread, ends. A second
+// session brings no workers, and a second runtime does.
 TEST_P(RequestStates, OfTwoSessionsShareOnePool) {
+  ASSERT_EQ(runtime_.threads(), 2);  // the one that calls, and a worker
+  // A thread gives itself its name.
+  EXPECT_TRUE(
+      eventually([] { return threads_named("weir-worker") == 1 && threads_named("weir-queue") == 1; }));
   const weir::Session second = open();
   std::array<weir::Request, 4> requests;
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -230,6 +278,10 @@ TEST_P(RequestStates, OfTwoSessionsShareOnePool) {
     thread.join();
   }
   EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(threads_named("weir-worker"), 1);
+  EXPECT_EQ(threads_named("weir-queue"), 2);
+  const weir::Runtime other(2);
+  EXPECT_TRUE(eventually([] { return threads_named("weir-worker") == 2; }));
 }
 
 TEST_P(RequestStates, WaitAsLongAsTheyAreTold) {

@@ -28,6 +28,13 @@
 #include "base/allocation_counter.h"
 #include "interposer/file_calls.h"
 
+extern "C" {
+int __open_2(const char* path, int flags);
+int __open64_2(const char* path, int flags);
+ssize_t __read_chk(int file, void* to, size_t size, size_t room);
+ssize_t __pread64_chk(int file, void* to, size_t size, off64_t offset, size_t room);
+}
+
 namespace weir {
 namespace {
 
@@ -183,6 +190,14 @@ void check_files() {
     FILE* second = fdopen(open(path, O_RDONLY), "r");
     FILE* first = fopen64(path, "r");
     return first != nullptr && second != nullptr && fclose(first) + fclose(second) == 0;
+  });
+  expect_files("puts", 1, [] { return puts("calls for files") >= 0; });
+  expect_files("what a build that checks sizes calls", 6, [] {
+    const int first = __open_2(path, O_RDONLY);
+    const int second = __open64_2(path, O_RDONLY);
+    return __read_chk(first, text, 2, sizeof(text)) == 2 && text[1] == 'b' &&
+           __pread64_chk(second, text, 1, 3, sizeof(text)) == 1 && text[0] == 'c' &&
+           close(first) + close(second) == 0;
   });
   // The language's library: opened, read twice (the end is met) and closed, through calls of its own.
   const uint64_t before = weir_interposer_file_calls();
