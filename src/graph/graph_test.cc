@@ -168,51 +168,6 @@ TEST(GraphTest, DescNamesTypesAndConstants) {
   EXPECT_EQ(desc.outputs[0]->to_string(), "float32[1, 4, 8, 8]");
 }
 
-TEST(VerifyTest, NamesTheNodeWhoseTypeIsWrong) {
-  Chain chain = make_chain();
-  chain.graph.value(chain.b).type.shape = {3, 3};
-  const auto result = verify(chain.graph);
-  ASSERT_FALSE(result);
-  EXPECT_THAT(result.error().message(), HasSubstr("Elementwise 'second'"));
-  EXPECT_THAT(result.error().message(), HasSubstr("float32[3, 3]"));
-}
-
-TEST(VerifyTest, FindsAReadBeforeTheWrite) {
-  Chain chain = make_chain();
-  chain.graph.set_order({chain.second, chain.first});
-  const auto result = verify(chain.graph);
-  ASSERT_FALSE(result);
-  EXPECT_THAT(result.error().message(), HasSubstr("before it is written"));
-}
-
-TEST(VerifyTest, FindsWrongAttributesOrderOutputsAndConstants) {
-  {
-    Chain chain = make_chain();
-    chain.graph.node(chain.first).attributes = ReduceAttributes{};
-    EXPECT_THAT(verify(chain.graph).error().message(), HasSubstr("operator (Elementwise) does not take"));
-  }
-  {
-    Chain chain = make_chain();
-    chain.graph.set_order({chain.first});
-    EXPECT_THAT(verify(chain.graph).error().message(), HasSubstr("is not in its order"));
-  }
-  {
-    Chain chain = make_chain();
-    chain.graph.set_outputs({{"y", 99}});
-    EXPECT_THAT(verify(chain.graph).error().message(), HasSubstr("has no value"));
-  }
-  {
-    Chain chain = make_chain();
-    chain.graph.set_outputs({{"y", chain.a}, {"y", chain.b}});
-    EXPECT_THAT(verify(chain.graph).error().message(), HasSubstr("two outputs"));
-  }
-  {
-    Chain chain = make_chain();
-    chain.graph.add_constant("c", f32({2}), Constant::copy(std::array<std::byte, 4>{}));
-    EXPECT_THAT(verify(chain.graph).error().message(), HasSubstr("(4) bytes"));
-  }
-}
-
 TEST(PrinterTest, PrintsALineANode) {
   Chain chain = make_chain();
   chain.graph.name = "chain";

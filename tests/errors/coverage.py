@@ -21,7 +21,7 @@ import pathlib
 import re
 import sys
 
-CALL = re.compile(r"\b(?:fail|weir::fail|refuse|unsupported|Status|no_memory|damaged|wrong|file_error)\s*\(")
+CALL = re.compile(r"\b(?:fail|weir::fail|refuse|unsupported|Status|no_memory|damaged|wrong|file_error|broken)\s*\(")
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 LEAST = 12  # characters of a fixed part that say which message it is
 STRETCH = 24  # characters that do within a longer one

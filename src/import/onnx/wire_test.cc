@@ -115,6 +115,10 @@ TEST(WireTest, NamesTheOffsetOfABrokenField) {
   ASSERT_FALSE(long_field);
   EXPECT_THAT(long_field.error().message(),
               HasSubstr("field (7) has (127) bytes, and (1) are left at offset (2)"));
+  const auto number = strip_payloads(bytes_of("\x08\x07\x38\x01"));
+  ASSERT_FALSE(number);
+  EXPECT_THAT(number.error().message(),
+              HasSubstr("field (7) is a number instead of a message at offset (2) of (4)"));
   const auto group = strip_payloads(bytes_of("\x0b"));
   ASSERT_FALSE(group);
   EXPECT_THAT(group.error().message(), HasSubstr("wire type (3)"));
