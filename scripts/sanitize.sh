@@ -13,7 +13,10 @@ if [[ $# -lt 1 || $# -gt 2 || ! $1 =~ ^(thread|address|undefined|address,undefin
   sed -n '4,9s/^# \?//p' "$0"
   exit 2
 fi
-threads='^(thread_pool|conformance|validation|resources|request|request_states|request_chains|completion_handlers|sessions|session_requests|pressure|same_teams)_test$'
+names=(thread_pool conformance validation resources
+  request request_state request_states request_shape request_trace request_chains completion_handlers
+  sessions session_requests trace traces hal_faults custom_operator custom_answers pressure same_teams)
+threads="^($(IFS='|' && echo "${names[*]}"))_test\$"
 regex=${2:-$([[ $1 == thread ]] && echo "$threads" || echo .)}
 folder=build-${1//,/-}
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
@@ -37,4 +40,4 @@ else
 fi
 export TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 ${TSAN_OPTIONS:-}"
 export UBSAN_OPTIONS="print_stacktrace=1 ${UBSAN_OPTIONS:-}"
-ctest --test-dir "$folder" --output-on-failure --timeout 1800 -R "$regex"
+ctest --test-dir "$folder" --output-on-failure --timeout 1800 -j "$(nproc)" -R "$regex"

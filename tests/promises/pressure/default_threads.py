@@ -6,7 +6,8 @@
 
 PROGRAM prints what a runtime has (default_threads.cc); WEIR is the command line, whose list of devices has to agree. The
 quota is one that this process sees alone: in a mount namespace of its own /sys/fs/cgroup has it. Exit code 77
-(skipped) where the machine has one processor, or allows neither; what was left out is printed."""
+(skipped) where the machine has one processor, or lets nobody make such a namespace: then the mask alone was tried. What
+was left out is printed with the reason."""
 import json
 import os
 import shutil
@@ -14,6 +15,10 @@ import subprocess
 import sys
 
 SKIPPED = 77
+PROBE = """
+set -e
+mount -t tmpfs none /sys/fs/cgroup
+"""
 QUOTAS = """
 set -e
 mount -t tmpfs none /sys/fs/cgroup
@@ -25,11 +30,9 @@ exec "$@"
 """
 
 
-def threads(prefix: tuple[str, ...] = ()) -> int | None:
+def threads(prefix: tuple[str, ...] = ()) -> int:
     run = subprocess.run([*prefix, sys.argv[1]], capture_output=True, text=True)
-    if run.returncode != 0:
-        print(f"{prefix[:2]}: {run.stderr.strip()}")
-        return None
+    assert run.returncode == 0, f"exit code {run.returncode} behind {prefix[:2]}: {run.stderr.strip()}"
     counts = json.loads(run.stdout)
     assert counts["workers"] == counts["threads"] - 1, counts  # the caller is one
     if len(sys.argv) > 2:
@@ -42,7 +45,7 @@ def threads(prefix: tuple[str, ...] = ()) -> int | None:
 
 def main() -> int:
     usual = threads()
-    assert usual is not None and 1 <= usual <= len(os.sched_getaffinity(0)), usual
+    assert 1 <= usual <= len(os.sched_getaffinity(0)), usual
     if usual == 1:
         print("There is one processor, or a quota of one already.")
         return SKIPPED
@@ -55,14 +58,16 @@ def main() -> int:
     print(f"{usual} threads, {masked} under a mask of processor {processor}")
 
     if shutil.which("unshare") is None:
-        print("There is no unshare: no quota was tried.")
-        return 0
+        print("There is no program 'unshare', so no quota was tried.")
+        return SKIPPED
     namespace = ("unshare", "--mount") + (() if os.geteuid() == 0 else ("--map-root-user",))
+    probe = subprocess.run([*namespace, "sh", "-c", PROBE], capture_output=True, text=True)
+    if probe.returncode != 0:
+        print(f"No mount namespace with a /sys/fs/cgroup of its own is to be had, so no quota was tried: "
+              f"{probe.stderr.strip()}")
+        return SKIPPED
     for quota, expected in [(100000, 1), (20000, 1), (usual * 100000, usual), (usual * 100000 - 50000, usual)]:
         seen = threads((*namespace, "sh", "-c", QUOTAS.format(quota=quota), "sh"))
-        if seen is None:
-            print("No mount namespace is to be had: no quota was tried.")
-            return 0
         assert seen == expected, f"{seen} threads under a quota of {quota / 100000} processors, not {expected}"
         print(f"{seen} threads under a quota of {quota / 100000} processors")
     return 0
