@@ -335,10 +335,26 @@ TEST_F(LyingSession, IsRefusedForAKernelOfAnotherOperator) {
 }
 
 TEST_F(LyingSession, IsRefusedForOperandsThatAreNotPackedAsTheKernelReadsThem) {
-  Program p = compiled("reshapes.fixed.program");
+  Program p = compiled("sequence.fixed.program");
+  EXPECT_EQ(error_of(p), "believed");
   Step& step = step_of(p, Op::kMatMul);
-  step.implementations = {"matmul.avx2"};
-  EXPECT_NE(error_of(p), "believed");
+  step.implementations = {"matmul.packed.sse4"};
+  EXPECT_EQ(error_of(p),
+            "Implementation 'matmul.packed.sse4' packs (1) operands, and the step has (0) packed.");
+}
+
+TEST_F(LyingSession, IsRefusedForPackedBytesOfAnotherLayout) {
+  Program p = compiled("sequence.open.program");  // packed for the kernels of this machine
+  Step& step = step_of(p, Op::kMatMul);
+  ASSERT_EQ(step.packed.size(), 1U);
+  step.implementations = {"matmul.packed.sse4"};
+  Storage& storage = p.storages[static_cast<size_t>(step.packed[0].storage)];
+  storage.pack_id = "f32.rows";
+  const int64_t bytes = p.dims[static_cast<size_t>(storage.bytes)].value;
+  EXPECT_EQ(error_of(p),
+            fmt::format("Operand (1) is packed as 'f32.rows' ({} bytes), and implementation "
+                        "'matmul.packed.sse4' wants it as 'f32.panel16.matmul.b1.k3.n2' (192 bytes).",
+                        bytes));
 }
 
 TEST_F(LyingSession, IsRefusedForConstantsThatWereChanged) {
