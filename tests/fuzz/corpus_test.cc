@@ -2,7 +2,8 @@
 //
 // The entry of one fuzzed reader in a normal build: with the seeds, with the corpus that is kept in the tree,
 // and with a few thousand seeded mutations of both. WEIR_FUZZ_ENTRY is the header of the entry,
-// WEIR_FUZZ_NAME its name, WEIR_FUZZ_MUTATIONS how many.
+// WEIR_FUZZ_NAME its name, WEIR_FUZZ_MUTATIONS how many, WEIR_FUZZ_MOST_BYTES the memory that no input may
+// pass (0: not looked at, where a sanitizer keeps what was freed).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <fstream>
 #include <memory>
 #include <random>
+#include <string>
 
 #include WEIR_FUZZ_ENTRY
 #ifdef WEIR_FUZZ_MUTATOR
@@ -34,6 +36,18 @@ constexpr const char* kCorpus = "tests/fuzz/corpus/" WEIR_TEXT(WEIR_FUZZ_NAME);
 // A sanitizer makes everything slower by less than this, and so does a busy machine.
 constexpr std::chrono::seconds kMostForOne{20};
 
+// Of this process so far, the seeds' compilation and all earlier inputs included. Not that of getrusage(),
+// which begins with what the program held that started this one.
+int64_t peak_resident_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) {
+      return std::stoll(line.substr(6)) * 1024;
+    }
+  }
+  return -1;
+}
+
 // Exactly as large as it says, so that a sanitizer sees a read behind its end.
 bool enter(std::span<const std::byte> bytes) {
   if (const char* last =
@@ -46,6 +60,11 @@ bool enter(std::span<const std::byte> bytes) {
   const auto start = std::chrono::steady_clock::now();
   const bool accepted = fuzz::entry({exact.get(), bytes.size()});
   EXPECT_LT(std::chrono::steady_clock::now() - start, kMostForOne);
+  if constexpr (constexpr int64_t most = WEIR_FUZZ_MOST_BYTES; most > 0) {
+    const int64_t peak = peak_resident_bytes();
+    EXPECT_GT(peak, 0);
+    EXPECT_LT(peak, most) << "with an input of (" << bytes.size() << ") bytes";
+  }
   return accepted;
 }
 

@@ -32,7 +32,9 @@ Image gradient(int width, int height, int channels) {
   return image;
 }
 
-std::vector<std::byte> encode_jpeg(const Image& image, bool progressive) {
+// `scans`: of a progressive image, where they are not to be the library's own.
+std::vector<std::byte> encode_jpeg(const Image& image, bool progressive,
+                                   std::span<const jpeg_scan_info> scans = {}) {
   jpeg_compress_struct jpeg;
   jpeg_error_mgr errors;
   jpeg.err = jpeg_std_error(&errors);
@@ -47,6 +49,10 @@ std::vector<std::byte> encode_jpeg(const Image& image, bool progressive) {
   jpeg_set_defaults(&jpeg);
   jpeg_set_quality(&jpeg, 95, TRUE);
   if (progressive) jpeg_simple_progression(&jpeg);
+  if (!scans.empty()) {
+    jpeg.scan_info = scans.data();
+    jpeg.num_scans = static_cast<int>(scans.size());
+  }
   jpeg_start_compress(&jpeg, TRUE);
   while (jpeg.next_scanline < jpeg.image_height) {
     JSAMPROW row = const_cast<uint8_t*>(image.row(static_cast<int>(jpeg.next_scanline)));
@@ -151,6 +157,24 @@ TEST(Image, LimitsComeBeforeAllocation) {
             fmt::format(
                 "The JPEG image is cut off: its file of ({}) bytes is too small for (65500 x 65500) pixels.",
                 jpeg.size()));
+}
+
+// One of the means of all blocks, and one for each further coefficient of a colour.
+TEST(Image, JpegHasNoMoreScansThanItsLimit) {
+  std::vector<jpeg_scan_info> scans = {{.comps_in_scan = 3, .component_index = {0, 1, 2}}};
+  for (int colour = 0; colour < 3; ++colour) {
+    for (int k = 1; k < 64 && scans.size() < 101; ++k) {
+      scans.push_back({.comps_in_scan = 1, .component_index = {colour}, .Ss = k, .Se = k});
+    }
+  }
+  const Image image = gradient(24, 16, 3);
+  const auto most = decode_image(encode_jpeg(image, true, std::span(scans).first(100)));
+  ASSERT_TRUE(most.has_value()) << most.error().to_string();
+  EXPECT_LT(mean_difference(*most, image), 20);
+  const auto refused = decode_image(encode_jpeg(image, true, scans));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(message_of(refused), "The JPEG image has damaged data (more than 100 scans).");
 }
 
 TEST(Image, MutationsNeverCrash) {
