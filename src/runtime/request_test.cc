@@ -181,9 +181,11 @@ TEST_P(Requests, TakeArraysOfAnyStrides) {
                StatusCode::kFailedPrecondition,
                "A tensor given as input 'x' of 'doubler' would be copied (32 bytes; strides");
   EXPECT_FAILS(request_->set_input(0, view(columns.data(), {4, 2})), StatusCode::kInvalidArgument,
-               "is (float32[4,2]), and the program has (float32[2,4]): shape.");
+               "A tensor given as input 'x' of 'doubler' is (float32[4,2]), and the program has "
+               "(float32[2,4]): shape.");
   EXPECT_FAILS(request_->set_input(1, view(columns.data(), {2})), StatusCode::kInvalidArgument,
-               "is (float32[2]), and the program has (int64[2]): element type.");
+               "A tensor given as input 'rows' of 'doubler' is (float32[2]), and the program has (int64[2]): "
+               "element type.");
   EXPECT_FAILS(request_->set_input(0, view<float>(nullptr, {2, 4})), StatusCode::kInvalidArgument,
                "has elements and no memory");
 }

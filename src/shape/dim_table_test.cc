@@ -7,6 +7,9 @@
 #include <limits>
 #include <random>
 
+#include "base/testing/results.h"
+#include "shape/dim_size.h"
+
 namespace weir {
 namespace {
 
@@ -112,6 +115,74 @@ TEST_F(DimTableTest, RoundTripsToDims) {
     again.add(dim);
   }
   EXPECT_TRUE(std::ranges::equal(again.entries(), table.entries()));
+}
+
+// What to_dims says to entries whose expressions pass a limit, each shared part counted each time.
+class TooLarge : public DimTableTest {
+ protected:
+  // The remainder of the square of the last one, again and again, as long as it is no larger than `most`.
+  void grow(int64_t most) {
+    DimTable table;
+    table.add(height_);
+    table.add(width_);
+    Dim last = height_;
+    for (;;) {
+      const Dim square = last * last;
+      const Dim rest = mod(square, width_);
+      if (size_of(rest) > most) {
+        next_ = square;
+        break;
+      }
+      table.add(square);
+      table.add(rest);
+      last = rest;
+    }
+    last_ = last;
+    entries_.assign(table.entries().begin(), table.entries().end());
+  }
+  std::string refusal() const {
+    const Result<std::vector<Dim>> dims = to_dims(entries_, symbols_);
+    return dims ? "" : dims.error().to_string();
+  }
+  std::string expected(int64_t size) const {
+    return fmt::format(
+        "Entry ({}) of the dimension table is an expression of ({}) operations, and (16384) for one and "
+        "(67108864) for all are the most.",
+        entries_.size() - 1, size);
+  }
+  void square(int32_t of) { entries_.push_back({.op = DimOp::kMul, .a = of, .b = of}); }
+  std::vector<DimTableEntry> entries_;
+  Dim last_;
+  Dim next_;
+};
+
+TEST_F(TooLarge, OneExpression) {
+  grow(kMaxTableExpression);
+  EXPECT_EQ(refusal(), "");
+  square(static_cast<int32_t>(entries_.size()) - 1);
+  if (size_of(next_) <= kMaxTableExpression) {
+    EXPECT_EQ(refusal(), "");
+    entries_.push_back({.op = DimOp::kMod, .a = static_cast<int32_t>(entries_.size()) - 1, .b = 1});
+    next_ = mod(next_, width_);
+  }
+  EXPECT_EQ(refusal(), expected(size_of(next_)));
+}
+
+TEST_F(TooLarge, AllExpressionsTogether) {
+  grow(kMaxTableExpression);
+  const auto large = static_cast<int32_t>(entries_.size()) - 1;
+  int64_t work = 0;
+  for (const Dim& dim : must(to_dims(entries_, symbols_))) {
+    work += size_of(dim);
+  }
+  const int64_t size = size_of(floor_div(last_, width_));
+  ASSERT_LE(size, kMaxTableExpression);
+  for (; work <= kMaxTableExpressions; work += size) {
+    entries_.push_back({.op = DimOp::kFloorDiv, .a = large, .b = 1});
+  }
+  EXPECT_EQ(refusal(), expected(size));
+  entries_.pop_back();
+  EXPECT_EQ(refusal(), "");
 }
 
 TEST_F(DimTableTest, ErrorsNameTheEntry) {

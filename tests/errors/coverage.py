@@ -4,8 +4,8 @@
 
     coverage.py SOURCE_FOLDER
 
-Every message of the sources (the format strings of fail(), Status(), refuse() and their like in src, tools and libraries)
-has fixed parts between its values. A message counts as asserted where a test, messages.txt or another table of expected
+Every message of the sources (the format strings of fail(), Status(), refuse() and their like, or after a StatusCode, in
+src, tools and libraries) has fixed parts between its values. A message counts as asserted where a test, messages.txt or another table of expected
 answers has
 
   - all of its fixed parts in their order, in one string: the message as a whole;
@@ -21,7 +21,8 @@ import pathlib
 import re
 import sys
 
-CALL = re.compile(r"\b(?:fail|weir::fail|refuse|unsupported|Status|no_memory|damaged|wrong|file_error|broken)\s*\(")
+CALL = re.compile(r"\b(?:(?:fail|weir::fail|refuse|unsupported|Status|no_memory|damaged|wrong|file_error|broken)\s*\("
+                  r"|StatusCode::k\w+,)")
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 LEAST = 12  # characters of a fixed part that say which message it is
 STRETCH = 24  # characters that do within a longer one
@@ -60,11 +61,12 @@ def messages_of(text):
             elif character == ";" and depth <= 1:
                 break
             position += 1
+        first = True
         for literal in literals:
             if len(literal) >= 20 and " " in literal and literal[0].isalpha() | (literal[0] in "'{"):
-                if literal.endswith(".") or literal.endswith(".)") or "{" in literal:
+                if literal.endswith((".", ".)")) or first and "{" in literal:
                     found.append(literal)
-                    break
+                    first = False
     return found
 
 
