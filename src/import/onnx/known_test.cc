@@ -82,6 +82,93 @@ TEST_F(KnownTest, NumbersAreRoundedToTheirType) {
   EXPECT_EQ(text(evaluate_cast(kInt, kReal, Scalar::of(5))), "real 5");
 }
 
+TEST_F(KnownTest, NumbersThatAreNoIntegersAreComparedAndComputed) {
+  const auto apply = [](std::string_view op, double a, double b) {
+    return text(evaluate_binary(op, kReal, Scalar::number(a), Scalar::number(b)));
+  };
+  EXPECT_EQ(apply("Add", 0.5, 1.25), "real 1.75");
+  EXPECT_EQ(apply("Sub", 0.5, 1.25), "real -0.75");
+  EXPECT_EQ(apply("Pow", 2, -1), "real 0.5");
+  EXPECT_EQ(apply("Min", 0.5, -0.5), "real -0.5");
+  EXPECT_EQ(apply("Max", 0.5, -0.5), "real 0.5");
+  EXPECT_EQ(apply("Mod", 5.5, 2), "unknown");
+  struct Comparison {
+    std::string_view op;
+    std::string below, same, above;
+  };
+  for (const Comparison& one :
+       {Comparison{"Equal", "0", "1", "0"}, Comparison{"Less", "1", "0", "0"},
+        Comparison{"LessOrEqual", "1", "1", "0"}, Comparison{"Greater", "0", "0", "1"},
+        Comparison{"GreaterOrEqual", "0", "1", "1"}}) {
+    EXPECT_EQ(apply(one.op, 0.5, 0.75), one.below) << one.op;
+    EXPECT_EQ(apply(one.op, 0.5, 0.5), one.same) << one.op;
+    EXPECT_EQ(apply(one.op, 0.75, 0.5), one.above) << one.op;
+    EXPECT_EQ(apply(one.op, NAN, 0.5), "unknown") << one.op;
+    EXPECT_EQ(apply(one.op, 0.5, NAN), "unknown") << one.op;
+  }
+  const auto of_one = [](std::string_view op, double x) {
+    return text(evaluate_unary(op, kReal, Scalar::number(x)));
+  };
+  EXPECT_EQ(of_one("Neg", 1.5), "real -1.5");
+  EXPECT_EQ(of_one("Abs", -1.5), "real 1.5");
+  EXPECT_EQ(of_one("Floor", -1.5), "real -2");
+  EXPECT_EQ(of_one("Ceil", -1.5), "real -1");
+  EXPECT_EQ(of_one("Reciprocal", -0.5), "real -2");
+  EXPECT_EQ(of_one("Sqrt", -1), "unknown");
+  EXPECT_EQ(text(evaluate_unary("Floor", ElementType::kFloat16, Scalar::number(1.5))), "unknown");
+  EXPECT_EQ(text(evaluate_cast(kReal, ElementType::kBool, Scalar::number(0.5))), "1");
+  EXPECT_EQ(text(evaluate_cast(kReal, ElementType::kBool, Scalar::number(0))), "0");
+}
+
+TEST_F(KnownTest, IntegerExpressionsFollowTheOperator) {
+  const auto apply = [&](std::string_view op, int64_t b) {
+    return text(evaluate_binary(op, kInt, h(), Scalar::of(b)));
+  };
+  EXPECT_EQ(apply("Sub", 3), (h_ - 3).to_string());
+  EXPECT_EQ(apply("Mod", 3), mod(h_, 3).to_string());
+  EXPECT_EQ(apply("Mod", 0), "unknown");
+  EXPECT_EQ(apply("Max", 64), max(h_, 64).to_string());
+  EXPECT_EQ(apply("Less", 64), less(h_, 64).to_string());
+  EXPECT_EQ(apply("Greater", 64), less(64, h_).to_string());
+  EXPECT_EQ(apply("LessOrEqual", 4096), "1");
+  EXPECT_EQ(apply("GreaterOrEqual", 2), logical_not(less(h_, 2)).to_string());
+  EXPECT_EQ(text(evaluate_binary("Div", kInt, Scalar::of(h_ - 5), Scalar::of(2))),
+            "unknown");  // may be below 0
+  EXPECT_EQ(text(evaluate_unary("Neg", kInt, h())), (Dim(0) - h_).to_string());
+  const auto truth = [](std::string_view op, int64_t a, int64_t b) {
+    return text(evaluate_binary(op, ElementType::kBool, Scalar::of(a), Scalar::of(b)));
+  };
+  EXPECT_EQ(truth("And", 1, 0) + truth("And", 1, 1), "01");
+  EXPECT_EQ(truth("Or", 1, 0) + truth("Or", 0, 0), "10");
+}
+
+TEST_F(KnownTest, QuotientsFollowTheOperator) {
+  const auto real = evaluate_cast(kInt, kReal, h());
+  const auto half = *evaluate_binary("Div", kReal, *real, Scalar::number(2));
+  const auto apply = [&](std::string_view op, const Scalar& b) {
+    return text(evaluate_binary(op, kReal, half, b));
+  };
+  EXPECT_EQ(apply("Sub", Scalar::number(0.5)), "2·h - 2 / 4");
+  EXPECT_EQ(apply("Div", Scalar::number(0.25)), "4·h / 2");
+  EXPECT_EQ(apply("Div", Scalar::number(-1)), "unknown");
+  EXPECT_EQ(apply("Max", Scalar::number(0.5)), max(2 * h_, 2).to_string() + " / 4");
+  EXPECT_EQ(apply("Greater", Scalar::number(0.25)), "1");  // h is at least 1
+  EXPECT_EQ(apply("Pow", Scalar::number(2)), "unknown");
+  EXPECT_EQ(apply("Add", Scalar::number(NAN)), "unknown");
+  EXPECT_EQ(apply("Add", Scalar::number(1e9)), "unknown");
+  EXPECT_EQ(text(evaluate_unary("Neg", kReal, half)), "-h / 2");
+  EXPECT_EQ(text(evaluate_cast(kReal, ElementType::kBool, half)), "unknown");
+  EXPECT_EQ(text(evaluate_cast(kReal, ElementType::kFloat16, half)), "unknown");
+  EXPECT_EQ(text(evaluate_cast(kReal, kInt, *evaluate_unary("Neg", kReal, half))), "unknown");
+}
+
+TEST_F(KnownTest, AChoiceIsMadeOrStaysOne) {
+  const auto greater = *evaluate_binary("Greater", kInt, h(), Scalar::of(8));
+  EXPECT_EQ(text(evaluate_where(greater, h(), Scalar::of(8))), select(less(8, h_), h_, 8).to_string());
+  EXPECT_EQ(text(evaluate_where(greater, Scalar::number(0.5), Scalar::of(8))), "unknown");
+  EXPECT_EQ(text(evaluate_where(Scalar::of(1), Scalar::number(0.5), Scalar::of(8))), "real 0.5");
+}
+
 TEST_F(KnownTest, ReadsSixteenBits) {
   EXPECT_EQ(float16_value(0x3c00), 1.0);
   EXPECT_EQ(float16_value(0xc500), -5.0);
