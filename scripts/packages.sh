@@ -40,6 +40,11 @@ package_packages=(
   file
 )
 
+# What scripts/try_packages.sh needs beside what it installs in its bare Debian.
+try_packages=(
+  debootstrap
+)
+
 coverage_packages=(
   gcovr
 )

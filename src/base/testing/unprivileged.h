@@ -44,7 +44,7 @@ inline std::string become_nobody(const std::string& folder) {
 // Runs `body` in a forked child, which is kNobody where the test is root's; what `body` says is the test's
 // word. Its changes of memory are lost with the child, those of files stay.
 template <typename Body>
-void unprivileged(const std::string& folder, Body&& body) {
+void unprivileged(const std::string& folder, const Body& body) {
   std::fflush(nullptr);  // else both processes would print what is buffered
   const pid_t child = ::fork();
   ASSERT_GE(child, 0) << std::strerror(errno);
