@@ -8,12 +8,32 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdio>
+#include <string_view>
 #include <utility>
 
 #include "base/file_system.h"
 
 namespace weir {
+namespace {
+
+// What the last of the links at `path` points at, whether there is a file or not yet.
+std::string end_of_links(std::string path) {
+  constexpr int kMostLinks = 40;  // as many as the system follows
+  char text[PATH_MAX];
+  for (int i = 0; i < kMostLinks; ++i) {
+    const ssize_t size = ::readlink(path.c_str(), text, sizeof(text));
+    if (size <= 0 || size == sizeof(text)) {
+      break;  // no link
+    }
+    const std::string_view next(text, static_cast<size_t>(size));
+    path = next.starts_with('/') ? std::string(next) : fmt::format("{}/{}", folder_of(path), next);
+  }
+  return path;
+}
+
+}  // namespace
 
 Result<AtomicFile> AtomicFile::create(const std::string& path) {
   // Root may rename a file over /dev/null; a folder is refused by the system.
@@ -24,9 +44,7 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
         "File '{}' is a device, pipe or socket, which a regular file would replace; give another path.",
         path);
   }
-  // A link stays, and what it points at is replaced.
-  const bool is_link = ::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
-  const std::string target = is_link ? real_path(path).value_or(path) : path;
+  const std::string target = end_of_links(path);
   for (int attempt = 0; attempt < 16; ++attempt) {
     uint64_t number = 0;
     if (::getrandom(&number, sizeof(number), 0) != static_cast<ssize_t>(sizeof(number))) {

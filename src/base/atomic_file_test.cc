@@ -89,6 +89,28 @@ TEST_F(AtomicFileTest, ReplacesWhatALinkPointsAt) {
   EXPECT_EQ(files(), 2u);
 }
 
+TEST_F(AtomicFileTest, MakesTheFileThatLinksPointAt) {
+  fs::create_directory(folder_ / "far");
+  fs::create_symlink("far/a", folder_ / "second");
+  fs::create_symlink(folder_ / "second", folder_ / "first");
+  Result<AtomicFile> file = AtomicFile::create(folder_ / "first");
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(file->write(0, bytes("new")));
+  ASSERT_TRUE(file->commit());
+  EXPECT_TRUE(fs::is_symlink(folder_ / "first"));
+  EXPECT_TRUE(fs::is_symlink(folder_ / "second"));
+  EXPECT_EQ(content(folder_ / "far" / "a"), "new");
+  EXPECT_EQ(files(), 3u);
+}
+
+TEST_F(AtomicFileTest, LeavesALinkIntoAFolderThatIsNotThere) {
+  fs::create_symlink("nowhere/a", folder_ / "link");
+  const Result<AtomicFile> file = AtomicFile::create(folder_ / "link");
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().code(), StatusCode::kNotFound);
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+}
+
 TEST_F(AtomicFileTest, ReplacesNoDeviceAndNoPipe) {
   const fs::path path = folder_ / "pipe";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
