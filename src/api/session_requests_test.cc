@@ -103,7 +103,7 @@ TEST_F(SessionRequests, AreHandedTensorsAndBindThem) {
   broken = t;
   broken.shape[1] = -4;
   EXPECT_REFUSED(weir_request_set_input(request_, 0, &broken, 0, nullptr), WEIR_INVALID_ARGUMENT,
-                 "Dimension (1) of a tensor is (-4)");
+                 "Dimension (1) of a tensor is (-4), and 0 is the least.");
 
   alignas(64) std::array<float, 8> x = {1, 2, 3, 4, 5, 6, 7, 8};
   alignas(64) std::array<float, 8> y{};
@@ -118,14 +118,16 @@ TEST_F(SessionRequests, AreHandedTensorsAndBindThem) {
   EXPECT_OK(weir_request_run(request_));
   EXPECT_THAT(y, ElementsAre(2, 4, 6, 8, 10, 12, 14, 16));
   EXPECT_FALSE(weir_request_notice(request_, 0, &notice));
-  EXPECT_REFUSED(weir_request_bind_output(request_, 0, &in, 0, nullptr), WEIR_INVALID_ARGUMENT,
-                 "The memory bound as output 'y' of 'doubler' overlaps the memory bound as input 'x'");
+  EXPECT_REFUSED(
+      weir_request_bind_output(request_, 0, &in, 0, nullptr), WEIR_INVALID_ARGUMENT,
+      "The memory bound as output 'y' of 'doubler' overlaps the memory bound as input 'x' of 'doubler'.");
   EXPECT_OK(weir_request_bind_input(request_, 0, nullptr, 0, nullptr));
   EXPECT_OK(weir_request_bind_output(request_, 0, nullptr, 0, nullptr));
   weir_tensor own = WEIR_INIT(weir_tensor);
   ASSERT_OK(weir_request_input(request_, 0, &own));
-  EXPECT_REFUSED(weir_request_bind_output(request_, 0, &own, 0, nullptr), WEIR_INVALID_ARGUMENT,
-                 "The memory bound as output 'y' of 'doubler' overlaps the request's own for input 'x'");
+  EXPECT_REFUSED(
+      weir_request_bind_output(request_, 0, &own, 0, nullptr), WEIR_INVALID_ARGUMENT,
+      "The memory bound as output 'y' of 'doubler' overlaps the request's own for input 'x' of 'doubler'.");
 
   // A buffer of the device, somewhere inside.
   weir_buffer_desc desc = WEIR_INIT(weir_buffer_desc);
@@ -220,7 +222,7 @@ TEST_F(SessionRequests, GoThroughTheQueue) {
 
   desc.wait_count = 9;
   EXPECT_REFUSED(weir_request_start(request_, &desc, &answer), WEIR_INVALID_ARGUMENT,
-                 "A start has (9) waits, and the allowed numbers are (0 to 8)");
+                 "A start has (9) waits, and the allowed numbers are (0 to 8), with an array of them.");
   const weir_event_point null_event[] = {{nullptr, 1}};
   desc.waits = null_event;
   desc.wait_count = 1;

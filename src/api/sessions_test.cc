@@ -249,7 +249,7 @@ TEST_F(Sessions, PlanAndReportWithoutRunning) {
                  "Shapes are counted (2) and none are given.");
   const weir_shape deep[] = {{x, 9}, {rows, 1}};
   EXPECT_REFUSED(weir_session_plan(session_, deep, 2, &planned), WEIR_INVALID_ARGUMENT,
-                 "Shape (0) has rank (9)");
+                 "Shape (0) has rank (9), and the allowed are (0 to 8), with dimensions.");
 
   char* json = nullptr;
   ASSERT_OK(weir_session_report(session_, shapes, 2, &json));

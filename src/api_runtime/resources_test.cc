@@ -369,7 +369,7 @@ TEST_F(Resources, EventsFromTheHost) {
   submission.waits = &point;
   weir_submit_answer answer = -1;
   EXPECT_EQ(taken(weir_queue_submit(queue_, &submission, &answer), &text), WEIR_INVALID_ARGUMENT);
-  EXPECT_THAT(text, HasSubstr("has (9) waits and (0) signals"));
+  EXPECT_THAT(text, HasSubstr("has (9) waits and (0) signals, and the most are (8) of each."));
   weir_event_release(event);
 }
 

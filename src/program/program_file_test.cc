@@ -279,8 +279,12 @@ TEST_F(ProgramFileTest, SaysWhatIsWrongWithTheHeader) {
   };
   EXPECT_EQ(error_of({}), "The file has (0) bytes, and the header of a program file takes (40).");
   EXPECT_EQ(with(0, 'X'), "The file does not begin with 'WEIRPROG': it is not a program file.");
-  EXPECT_THAT(with(12, uint32_t{0}), HasSubstr("oldest reader (0)"));
-  EXPECT_THAT(with(12, uint32_t{3}), HasSubstr("version (2) and oldest reader (3)"));
+  for (const uint32_t oldest : {0U, 3U}) {
+    EXPECT_EQ(with(12, oldest),
+              fmt::format("The header at offset (8) has version (2) and oldest reader ({}), and the latter "
+                          "is at least (1) and no more than the former.",
+                          oldest));
+  }
   EXPECT_THAT(with(16, int64_t{5}), HasSubstr("states (5): it is truncated or damaged"));
   for (const uint32_t sections : {0U, 17U, 0xffffffffU}) {
     EXPECT_EQ(

@@ -270,8 +270,9 @@ TEST_P(Requests, RefuseBindingsThatDoNotFit) {
   alignas(64) float memory[16] = {};
   must(request_->bind_input(0, view(memory, {2, 4})));
   if (shared()) {
-    EXPECT_FAILS(request_->bind_output(0, view(memory + 4, {2, 4})), StatusCode::kInvalidArgument,
-                 "The memory bound as output 'y' of 'doubler' overlaps the memory bound as input 'x'");
+    EXPECT_FAILS(
+        request_->bind_output(0, view(memory + 4, {2, 4})), StatusCode::kInvalidArgument,
+        "The memory bound as output 'y' of 'doubler' overlaps the memory bound as input 'x' of 'doubler'.");
   }
   must(request_->bind_output(0, view(memory + 8, {2, 4})));
   EXPECT_FAILS(request_->prepare({{{3, 4}, {2}}}), StatusCode::kFailedPrecondition,

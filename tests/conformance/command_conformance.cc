@@ -20,7 +20,7 @@ TEST_P(Commands, KernelsAreFoundByName) {
   EXPECT_EQ(kernel("add")->bindings(), 3);
   EXPECT_EQ(library_->kernel_names().size(), 6U);
   EXPECT_FAILS(library_->kernel("bumpp"), StatusCode::kNotFound,
-               "Library 'conformance' has no kernel 'bumpp'; near it: 'bump'");
+               "Library 'conformance' has no kernel 'bumpp'; near it: 'bump'.");
 }
 
 void nothing(const CpuInvocation&) {}

@@ -28,7 +28,7 @@ TEST_P(Queues, EventsAreTimelines) {
   EXPECT_EQ(e->value(), 3U);
   EXPECT_EQ(must(e->wait(2)), EventWait::kReached);
   EXPECT_FAILS(e->signal(3), StatusCode::kFailedPrecondition,
-               "Event 'frames' is at value (3), and a signal of (3) is not above it");
+               "Event 'frames' is at value (3), and a signal of (3) is not above it.");
 }
 
 TEST_P(Queues, EventWakesItsWaiters) {
@@ -91,7 +91,8 @@ TEST_P(Queues, WaitsHoldASubmissionBack) {
   EXPECT_EQ(c->state(), CommandBufferState::kPending);
   EXPECT_EQ(must(queue_->submit({.command_buffer = c.get()})), SubmitAnswer::kBusy);
   EXPECT_FAILS(c->bind_slot(0, *a, 0), StatusCode::kFailedPrecondition, "busy (pending)");
-  EXPECT_FAILS(c->wait(milliseconds(1)), StatusCode::kDeadlineExceeded, "'held' is still (pending)");
+  EXPECT_FAILS(c->wait(milliseconds(1)), StatusCode::kDeadlineExceeded,
+               "Command buffer 'held' is still (pending) after (1000000) ns.");
   must(first->signal(1));
   EXPECT_EQ(must(done->wait(1, milliseconds(5))), EventWait::kTimedOut);
   must(second->signal(8));
@@ -379,15 +380,16 @@ TEST_P(Queues, LanesRunCommandBuffersSideBySide) {
 
 TEST_P(Queues, Errors) {
   EXPECT_FAILS(device_->create_queue({.max_in_flight = 0, .label = "none"}), StatusCode::kInvalidArgument,
-               "Queue 'none' has a bound (0)");
+               "Queue 'none' has a bound (0), and the allowed ones are (1 to 4096).");
   for (const int32_t lanes : {0, 1000}) {
     EXPECT_ERROR(device_->create_queue({.lanes = lanes, .label = "wide"}), StatusCode::kInvalidArgument,
                  fmt::format("Queue 'wide' has ({}) lanes, and the allowed numbers are (1 to 64).", lanes));
   }
   const Ref<Event> e = event("e");
   const std::vector<EventPoint> many(9, {e.get(), 1});
-  EXPECT_FAILS(queue_->submit({.waits = many}), StatusCode::kInvalidArgument,
-               "has (9) waits and (0) signals");
+  EXPECT_FAILS(
+      queue_->submit({.waits = many}), StatusCode::kInvalidArgument,
+      "A submission to queue 'test queue' has (9) waits and (0) signals, and the most are (8) of each.");
   const EventPoint null[] = {{nullptr, 1}};
   const char* named = "A submission to queue 'test queue' names a null event.";
   EXPECT_ERROR(queue_->submit({.signals = null}), StatusCode::kInvalidArgument, named);

@@ -91,7 +91,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadShape{"unset", [](weir::OperatorNode&) {},
                  "The shape function leaves output (0) unset, and the node has (1)."},
         BadShape{"negative", [](weir::OperatorNode& n) { n.set_output(0, WEIR_FLOAT32, {n.number(-4)}); },
-                 "gives axis (0) of output (0) the extent (-4), and (0 to 281474976710656) are allowed."},
+                 "The shape function gives axis (0) of output (0) the extent (-4), and (0 to "
+                 "281474976710656) are allowed."},
         BadShape{"too_large",
                  [](weir::OperatorNode& n) {
                    n.set_output(0, WEIR_FLOAT32, {n.number(int64_t{1} << 40), n.number(int64_t{1} << 40)});
@@ -302,7 +303,10 @@ std::string refused(const std::function<void(weir_operator_desc&)>& change) {
 
 TEST(Registering, RefusesWhatIsWrong) {
   EXPECT_EQ(refused([](weir_operator_desc&) {}), "");
-  EXPECT_THAT(refused([](weir_operator_desc& d) { d.name = nullptr; }), HasSubstr("has a name of (0)"));
+  EXPECT_THAT(
+      refused([](weir_operator_desc& d) { d.name = nullptr; }),
+      HasSubstr(
+          "has a name of (0) and a domain of (11) bytes, and a name has (1 to 256), a domain (0 to 256)."));
   EXPECT_THAT(refused([](weir_operator_desc& d) { d.shape = nullptr; }),
               HasSubstr("Custom operator 'Bad' has no shape function, and it needs shape and run."));
   EXPECT_THAT(refused([](weir_operator_desc& d) { d.run = nullptr; }), HasSubstr("has no run function"));
@@ -313,7 +317,8 @@ TEST(Registering, RefusesWhatIsWrong) {
   EXPECT_THAT(refused([](weir_operator_desc& d) { d.first_opset = 4, d.last_opset = 2; }),
               HasSubstr("takes operator sets (4 to 2)"));
   EXPECT_THAT(refused([](weir_operator_desc& d) { d.max_inputs = 24; }),
-              HasSubstr("takes (1 to 24) inputs and gives (1 to 1) outputs"));
+              HasSubstr("takes (1 to 24) inputs and gives (1 to 1) outputs, and ascending numbers, at least "
+                        "one output and at most (24) of both together are allowed."));
   EXPECT_THAT(refused([](weir_operator_desc& d) { d.min_inputs = -1; }),
               HasSubstr("takes (-1 to -1) inputs"));
   EXPECT_THAT(refused([](weir_operator_desc& d) { d.layout = 7; }),

@@ -9,7 +9,7 @@ src, tools and libraries) has fixed parts between its values. A message counts a
 answers has
 
   - all of its fixed parts in their order, in one string: the message as a whole;
-  - or one of its fixed parts, or a stretch of one, that no other message of the tree has.
+  - or 24 characters of a fixed part, from the beginning of a word, that no other message of the tree has.
 
 What another message fits better says nothing of it: 'The {} is ({}).' is not asserted by the text of 'The step of a range
 is ({}).' where that is a message too. Places that give the same message count as one. A message that no test asserts is
@@ -24,8 +24,7 @@ import sys
 CALL = re.compile(r"\b(?:(?:fail|weir::fail|refuse|unsupported|Status|no_memory|damaged|wrong|file_error|broken)\s*\("
                   r"|StatusCode::k\w+,)")
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
-LEAST = 12  # characters of a fixed part that say which message it is
-STRETCH = 24  # characters that do within a longer one
+STRETCH = 24  # characters of a fixed part that say which message it is
 
 
 def unescape(text):
@@ -86,11 +85,8 @@ def pattern_of(message):
 
 
 def stretches_of(message):
-    """The fixed parts, and stretches of them from the beginning of a word, that are long enough to tell a message."""
     for part in fixed_parts(message):
         part = part.strip()
-        if len(part) >= LEAST:
-            yield part
         for start in [0] + [match.end() for match in re.finditer(" ", part)]:
             if len(part) - start >= STRETCH:
                 yield part[start:start + STRETCH]

@@ -137,6 +137,18 @@ TEST(Npy, RefusesInSentences) {
   }
 }
 
+TEST(Npy, HeadersEndAtTheirLimit) {
+  const auto of = [](size_t size) {
+    std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (4,)}";
+    header.resize(size, ' ');
+    return file(header, "abcd", 2);
+  };
+  EXPECT_EQ(message_of(of(65536)), "no error");
+  EXPECT_EQ(
+      message_of(of(65537)),
+      "The .npy header says that it has (65537) bytes, and the file has (65541) left; (65536) is the most.");
+}
+
 TEST(Npy, RefusesWhatItCannotHold) {
   const auto made = [](ElementType type, std::vector<int64_t> shape) {
     const auto array = make_array(type, shape);

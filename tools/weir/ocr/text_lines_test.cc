@@ -146,7 +146,8 @@ TEST(Ctc, OfNothingIsNothing) {
   EXPECT_EQ(text->text, "");
   EXPECT_EQ(text->confidence, 0);
   EXPECT_THAT(ctc_decode(blanks, 3, charset).error().message(),
-              HasSubstr("(6) scores, and (3) steps of (3) characters"));
+              HasSubstr("The recogniser gives (6) scores, and (3) steps of (3) characters are needed; the "
+                        "charset may belong to another network."));
 }
 
 TEST(Lines, AreSortedFromTheTop) {
