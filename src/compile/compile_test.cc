@@ -21,7 +21,6 @@ namespace {
 using testing::attention_network;
 using testing::convolutional_network;
 using testing::cpu;
-using testing::kF32;
 using testing::load;
 using testing::loaded_program;
 using testing::NetworkBuilder;

@@ -61,8 +61,8 @@ class NetworkBuilder {
     EXPECT_TRUE(inferred) << (inferred ? "" : inferred.error().to_string());
     std::vector<std::optional<NewValue>> outputs;
     for (const TensorType& type : *inferred) {
-      outputs.push_back(
-          NewValue{outputs.empty() ? name + ".y" : fmt::format("{}.y{}", name, outputs.size()), type});
+      std::string output = outputs.empty() ? name + ".y" : fmt::format("{}.y{}", name, outputs.size());
+      outputs.emplace_back(NewValue{std::move(output), type});
     }
     const NodeId id = graph.add_node(op, name, std::move(attributes), std::move(inputs), std::move(outputs));
     graph.node(id).origin = to_string(op);
