@@ -63,6 +63,9 @@ def main() -> int:
     expect("of request 1 of net'" in fails.stderr, "holders by names that a user knows", fails)
     fails = call(*plan, "--memory-limit", "100")
     expect("The plan takes (" in fails.stderr and f"({total - 100}) more" in fails.stderr, "plan says how much more", fails)
+    listed = call("devices", "--json", limit=short)
+    expect(listed.returncode == 0 and json.loads(listed.stdout)["devices"][0]["memory_limit_bytes"] == total - 1,
+           "devices shows the limit", listed)
     print(f"planned {total}: {len(failures)} failures")
     return 1 if failures else 0
 

@@ -1,36 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
-#include "base/cpu_count.h"
-#include "kernels/implementation.h"
+#include "hal/cpu/cpu_device.h"
 #include "tools/weir/commands/devices.h"
-#include "tools/weir/commands/machine.h"
 #include "tools/weir/commands/output.h"
 
 namespace weir::cli {
+namespace {
 
-int devices_command(const DevicesOptions& options) {
-  const std::string processor = processor_name(read_proc("/proc/cpuinfo"));
-  const std::string_view isa = to_string(detect_isa());
-  const int32_t threads = thread_count(read_cpu_snapshot());
-  const int64_t memory = meminfo_bytes(read_proc("/proc/meminfo"), "MemTotal");
+Result<void> devices(const DevicesOptions& options) {
+  WEIR_ASSIGN(const Ref<Device> device, create_cpu_device({}));
+  const DeviceInfo& info = device->info();
+  const int64_t limit = device->memory().limit();
   if (options.json) {
     print_json({{"devices",
-                 {{{"name", "cpu"},
-                   {"kind", "cpu"},
-                   {"description", processor},
-                   {"isa", isa},
-                   {"threads", threads},
-                   {"memory_bytes", memory}}}}});
-    return kExitOk;
+                 {{{"name", info.name},
+                   {"kind", to_string(info.kind)},
+                   {"description", info.description},
+                   {"isa", info.isa},
+                   {"threads", info.participants},
+                   {"memory_bytes", info.memory_bytes},
+                   {"memory_limit_bytes", limit}}}}});
+    return {};
   }
   using enum Table::Align;
-  Table table({kLeft, kLeft, kLeft, kRight, kRight});
-  table.add_row({"device", "processor", "kernels", "threads", "memory"});
+  Table table({kLeft, kLeft, kLeft, kRight, kRight, kRight});
+  table.add_row({"device", "processor", "kernels", "threads", "memory", "limit"});
   table.add_rule();
-  table.add_row({"cpu", processor, std::string(isa), std::to_string(threads), format_bytes(memory)});
+  table.add_row({info.name, info.description, info.isa, std::to_string(info.participants),
+                 format_bytes(info.memory_bytes), format_bytes(limit)});
   print(table.to_string());
-  return kExitOk;
+  return {};
+}
+
+}  // namespace
+
+int devices_command(const DevicesOptions& options) {
+  return exit_code(devices(options), options.json);
 }
 
 }  // namespace weir::cli

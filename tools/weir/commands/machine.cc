@@ -29,11 +29,6 @@ std::string_view value_of(std::string_view text, std::string_view key) {
 
 }  // namespace
 
-std::string processor_name(std::string_view cpuinfo) {
-  const std::string_view name = value_of(cpuinfo, "model name");
-  return name.empty() ? "unknown" : std::string(name);
-}
-
 int64_t meminfo_bytes(std::string_view meminfo, std::string_view key) {
   const std::string_view value = value_of(meminfo, key);
   int64_t kibibytes = 0;

@@ -9,9 +9,6 @@
 
 namespace weir::cli {
 
-// The first 'model name' of a /proc/cpuinfo, or "unknown".
-std::string processor_name(std::string_view cpuinfo);
-
 // Bytes of the line `key` ("MemTotal") of a /proc/meminfo, or 0.
 int64_t meminfo_bytes(std::string_view meminfo, std::string_view key);
 

@@ -6,14 +6,6 @@
 namespace weir::cli {
 namespace {
 
-TEST(Machine, ProcessorName) {
-  EXPECT_EQ(
-      processor_name("processor\t: 0\nmodel\t\t: 85\nmodel name\t: Some CPU @ 2.0GHz\nmodel name\t: Other\n"),
-      "Some CPU @ 2.0GHz");
-  EXPECT_EQ(processor_name("model name:"), "unknown");
-  EXPECT_EQ(processor_name(""), "unknown");
-}
-
 TEST(Machine, Memory) {
   const std::string_view text =
       "MemTotal:       24649512 kB\nMemFree:  12 kB\nBad: x kB\nHuge: 99999999999999999 kB\n";
