@@ -307,7 +307,7 @@ Result<CacheState> cache_state(const std::string& path, const ModelOptions& opti
 Result<void> compile_model(const std::string& path, const std::string& target, const ModelOptions& options) {
   Model model;
   WEIR_ASSIGN(Compiled compiled, compile_now(path, options, model));
-  return write_program(compiled.program, compiled.blocks, target);
+  return write_program(compiled.program, compiled.blocks, target, Links::kFollow);
 }
 
 }  // namespace weir

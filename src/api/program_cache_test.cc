@@ -195,6 +195,21 @@ class FolderEvents {
 
 // None looks into the cache after another has written: each is held in its compiling until all are there.
 // They write when the system lets them, so it is tried until two files aside were there at one time.
+// Where others may write into the folder, a link of theirs must not lead a write elsewhere.
+TEST_F(Cache, ALinkInAnEntrysPlaceIsReplaced) {
+  EXPECT_TRUE(open().cached);
+  const std::string entry = files(".weir").at(0);
+  const std::string precious = folder_ + "/precious";
+  std::ofstream(precious) << "kept";
+  fs::remove(entry);
+  fs::create_symlink(precious, entry);
+  EXPECT_EQ(first_weight(open()), 1);
+  EXPECT_FALSE(fs::is_symlink(entry));
+  std::string text;
+  std::ifstream(precious) >> text;
+  EXPECT_EQ(text, "kept");
+}
+
 TEST_F(Cache, ManyProcessesMayCompileAndWriteAtOnce) {
   constexpr int kProcesses = 6;
   constexpr int kRounds = 50;

@@ -35,7 +35,7 @@ std::string end_of_links(std::string path) {
 
 }  // namespace
 
-Result<AtomicFile> AtomicFile::create(const std::string& path) {
+Result<AtomicFile> AtomicFile::create(const std::string& path, Links links) {
   // Root may rename a file over /dev/null; a folder is refused by the system.
   struct stat status = {};
   if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
@@ -44,7 +44,7 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
         "File '{}' is a device, pipe or socket, which a regular file would replace; give another path.",
         path);
   }
-  const std::string target = end_of_links(path);
+  const std::string target = links == Links::kFollow ? end_of_links(path) : path;
   for (int attempt = 0; attempt < 16; ++attempt) {
     uint64_t number = 0;
     if (::getrandom(&number, sizeof(number), 0) != static_cast<ssize_t>(sizeof(number))) {

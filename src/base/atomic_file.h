@@ -21,11 +21,16 @@
 
 namespace weir {
 
+// What becomes of a link at the target.
+enum class Links : uint8_t {
+  kReplace,  // the file takes its place: nobody's link leads a write out of the folder
+  kFollow,   // what the last one points at is replaced, or made, and the links stay: for paths of a user's
+};
+
 class AtomicFile {
  public:
-  // Follows links: what the last one points at is replaced, and the links stay. Refuses a path at which there
-  // is a device, a pipe or a socket: the target is replaced, not written to.
-  static Result<AtomicFile> create(const std::string& path);
+  // Refuses a path at which there is a device, a pipe or a socket: the target is replaced, not written to.
+  static Result<AtomicFile> create(const std::string& path, Links links = Links::kReplace);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();

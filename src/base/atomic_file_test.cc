@@ -80,7 +80,7 @@ TEST_F(AtomicFileTest, ReplacesWhatALinkPointsAt) {
   fs::create_directory(folder_ / "far");
   std::ofstream(folder_ / "far" / "a") << "old";
   fs::create_symlink("far/a", folder_ / "link");
-  Result<AtomicFile> file = AtomicFile::create(folder_ / "link");
+  Result<AtomicFile> file = AtomicFile::create(folder_ / "link", Links::kFollow);
   ASSERT_TRUE(file);
   ASSERT_TRUE(file->write(0, bytes("new")));
   ASSERT_TRUE(file->commit());
@@ -89,11 +89,23 @@ TEST_F(AtomicFileTest, ReplacesWhatALinkPointsAt) {
   EXPECT_EQ(files(), 2u);
 }
 
+TEST_F(AtomicFileTest, TakesTheLinksPlaceUnlessItIsToFollow) {
+  std::ofstream(folder_ / "other") << "old";
+  fs::create_symlink("other", folder_ / "link");
+  Result<AtomicFile> file = AtomicFile::create(folder_ / "link");
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(file->write(0, bytes("new")));
+  ASSERT_TRUE(file->commit());
+  EXPECT_FALSE(fs::is_symlink(folder_ / "link"));
+  EXPECT_EQ(content(folder_ / "link"), "new");
+  EXPECT_EQ(content(folder_ / "other"), "old");
+}
+
 TEST_F(AtomicFileTest, MakesTheFileThatLinksPointAt) {
   fs::create_directory(folder_ / "far");
   fs::create_symlink("far/a", folder_ / "second");
   fs::create_symlink(folder_ / "second", folder_ / "first");
-  Result<AtomicFile> file = AtomicFile::create(folder_ / "first");
+  Result<AtomicFile> file = AtomicFile::create(folder_ / "first", Links::kFollow);
   ASSERT_TRUE(file);
   ASSERT_TRUE(file->write(0, bytes("new")));
   ASSERT_TRUE(file->commit());
@@ -105,7 +117,7 @@ TEST_F(AtomicFileTest, MakesTheFileThatLinksPointAt) {
 
 TEST_F(AtomicFileTest, LeavesALinkIntoAFolderThatIsNotThere) {
   fs::create_symlink("nowhere/a", folder_ / "link");
-  const Result<AtomicFile> file = AtomicFile::create(folder_ / "link");
+  const Result<AtomicFile> file = AtomicFile::create(folder_ / "link", Links::kFollow);
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().code(), StatusCode::kNotFound);
   EXPECT_TRUE(fs::is_symlink(folder_ / "link"));

@@ -212,7 +212,7 @@ std::string Tracer::to_json() const {
 
 Result<void> Tracer::write(const std::string& path) const {
   const std::string json = to_json();
-  WEIR_ASSIGN(AtomicFile file, AtomicFile::create(path), "while writing a trace");
+  WEIR_ASSIGN(AtomicFile file, AtomicFile::create(path, Links::kFollow), "while writing a trace");
   WEIR_TRY(file.write(0, std::as_bytes(std::span(json))), "while writing a trace");
   return file.commit();
 }

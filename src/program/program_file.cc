@@ -332,8 +332,9 @@ Result<Program> read_metadata(std::span<const std::byte> image, const Header& he
 
 }  // namespace
 
-Result<void> write_program(Program& program, std::span<const ConstantBlock> blocks, const std::string& path) {
-  WEIR_ASSIGN(AtomicFile file, AtomicFile::create(path), "while writing program '{}'", program.name);
+Result<void> write_program(Program& program, std::span<const ConstantBlock> blocks, const std::string& path,
+                           Links links) {
+  WEIR_ASSIGN(AtomicFile file, AtomicFile::create(path, links), "while writing program '{}'", program.name);
   WEIR_TRY(write(program, blocks,
                  [&](int64_t offset, std::span<const std::byte> bytes) { return file.write(offset, bytes); }),
            "while writing program '{}'", program.name);

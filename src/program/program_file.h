@@ -30,6 +30,7 @@
 #include <string>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/mapped_file.h"
 #include "base/status.h"
 #include "program/program.h"
@@ -50,8 +51,10 @@ struct ConstantBlock {
 
 // Writes aside, syncs, renames: the file is either complete or not there. Sets the hashes of
 // `program.storages`. A program that does not verify is refused. Blocks ascend and do not overlap; memory is
-// needed for the largest of them. The same program and blocks give the same bytes.
-Result<void> write_program(Program& program, std::span<const ConstantBlock> blocks, const std::string& path);
+// needed for the largest of them. The same program and blocks give the same bytes. `links` says what becomes
+// of a link at `path`.
+Result<void> write_program(Program& program, std::span<const ConstantBlock> blocks, const std::string& path,
+                           Links links = Links::kReplace);
 // The same bytes in memory.
 Result<std::vector<std::byte>> program_image(Program& program, std::span<const ConstantBlock> blocks);
 
