@@ -95,18 +95,22 @@ void add(const weir_invocation* call) {
   }
 }
 
-TEST(Commands, EachIsRecordedAndRuns) {
-  const Machine machine;
+void load_add(weir_device* device, weir_library** library, weir_kernel** kernel) {
   weir_kernel_desc desc = WEIR_INIT(weir_kernel_desc);
   desc.name = "add";
   desc.function = add;
   desc.bindings = 3;
   desc.constant_bytes = 4;
+  ASSERT_OK(weir_library_create(device, "own", &desc, 1, library));
+  ASSERT_OK(weir_library_get_kernel(*library, "add", kernel));
+}
+
+TEST(Commands, EachIsRecordedAndRuns) {
+  const Machine machine;
   weir_library* library = nullptr;
   weir_kernel* kernel = nullptr;
   weir_fence* fence = nullptr;
-  ASSERT_OK(weir_library_create(machine.device, "own", &desc, 1, &library));
-  ASSERT_OK(weir_library_get_kernel(library, "add", &kernel));
+  load_add(machine.device, &library, &kernel);
   ASSERT_OK(weir_fence_create(machine.device, "filled", &fence));
   weir_buffer* in = machine.buffer();
   weir_buffer* out = machine.buffer();
@@ -211,9 +215,6 @@ TEST(Commands, TheNullDeviceRunsNothing) {
 // Retained and released again, an object is there until its last release; the device counts what is left.
 TEST(Commands, ReferencesAreCounted) {
   const Machine machine;
-  weir_kernel_desc desc = WEIR_INIT(weir_kernel_desc);
-  desc.name = "add";
-  desc.function = add;
   weir_heap_desc heap_desc = WEIR_INIT(weir_heap_desc);
   heap_desc.size = 4096;
   weir_library* library = nullptr;
@@ -221,8 +222,7 @@ TEST(Commands, ReferencesAreCounted) {
   weir_fence* fence = nullptr;
   weir_event* event = nullptr;
   weir_heap* heap = nullptr;
-  ASSERT_OK(weir_library_create(machine.device, "own", &desc, 1, &library));
-  ASSERT_OK(weir_library_get_kernel(library, "add", &kernel));
+  load_add(machine.device, &library, &kernel);
   ASSERT_OK(weir_fence_create(machine.device, "fence", &fence));
   ASSERT_OK(weir_event_create(machine.device, "event", &event));
   ASSERT_OK(weir_heap_create(machine.device, &heap_desc, &heap));

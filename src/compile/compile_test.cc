@@ -26,6 +26,7 @@ using testing::loaded_program;
 using testing::NetworkBuilder;
 using testing::Outputs;
 using testing::run;
+using testing::transformable_network;
 
 void expect_close(const Outputs& actual, const Outputs& expected) {
   ASSERT_EQ(actual.values.size(), expected.values.size());
@@ -131,15 +132,10 @@ TEST(Compile, CompilingTwiceGivesTheSameBytes) {
 }
 
 TEST(Compile, PreferringMemoryKeepsWeightsAsLargeAsInTheModel) {
-  const auto network = [] {
-    NetworkBuilder b;
-    const ValueId x = b.input("x", {1, 64, 40, 40});
-    return b.finish({{"y", b.unary(ScalarOp::kRelu, b.conv(b.conv(x, 64, 3, 1), 64, 3, 1))}});
-  };
   CompileOptions memory;
   memory.prefer_memory = true;
-  auto fast = compile(network(), {});
-  auto small = compile(network(), memory);
+  auto fast = compile(transformable_network(), {});
+  auto small = compile(transformable_network(), memory);
   ASSERT_TRUE(fast && small);
   constexpr int64_t kPlainBytes = 2 * 64 * (64 * 9 + 1) * 4;
   EXPECT_LE(small->program.constant_bytes, kPlainBytes + kPlainBytes / 4);
@@ -153,7 +149,8 @@ TEST(Compile, PreferringMemoryKeepsWeightsAsLargeAsInTheModel) {
   EXPECT_THAT(conv->refused, ::testing::Contains(::testing::Field(
                                  &Refusal::reason, ::testing::HasSubstr("memory is preferred"))));
   const std::vector<int64_t> shape = {1, 64, 40, 40};
-  expect_close(run(*load(network(), memory, cpu(1)), shape), run(*load(network(), {}, cpu(1)), shape));
+  expect_close(run(*load(transformable_network(), memory, cpu(1)), shape),
+               run(*load(transformable_network(), {}, cpu(1)), shape));
 }
 
 // What a session answers to a program that was changed after it was compiled.

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "compile/testing/networks.h"
+#include "compile/testing/sample_networks.h"
 #include "program/report.h"
 #include "runtime/concrete.h"
 
@@ -18,6 +18,7 @@ using testing::load;
 using testing::NetworkBuilder;
 using testing::Outputs;
 using testing::run;
+using testing::transformable_network;
 
 CompileOptions within(int64_t bytes) {
   CompileOptions options;
@@ -75,23 +76,18 @@ TEST(WithinLimit, MeetsALimitWithAnotherOrder) {
 }
 
 TEST(WithinLimit, MeetsALimitWithSmallerWeights) {
-  const auto network = [] {
-    NetworkBuilder b;
-    const ValueId x = b.input("x", {1, 64, 40, 40});
-    return b.finish({{"y", b.unary(ScalarOp::kRelu, b.conv(b.conv(x, 64, 3, 1), 64, 3, 1))}});
-  };
   CompileOptions memory;
   memory.prefer_memory = true;
-  const int64_t large = bytes_of(compile(network(), {})->program);
-  const int64_t small = bytes_of(compile(network(), memory)->program);
+  const int64_t large = bytes_of(compile(transformable_network(), {})->program);
+  const int64_t small = bytes_of(compile(transformable_network(), memory)->program);
   ASSERT_LT(small, large);
-  const auto met = compile(network(), within(small));
+  const auto met = compile(transformable_network(), within(small));
   ASSERT_TRUE(met) << met.error().to_string();
   EXPECT_EQ(bytes_of(met->program), small);
   EXPECT_THAT(limit_note(met->program), ::testing::HasSubstr("weights are kept as the model has them"));
-  EXPECT_EQ(limit_note(compile(network(), within(large))->program), "");
+  EXPECT_EQ(limit_note(compile(transformable_network(), within(large))->program), "");
 
-  const auto missed = compile(network(), within(small - 1));
+  const auto missed = compile(transformable_network(), within(small - 1));
   ASSERT_FALSE(missed);
   EXPECT_EQ(missed.error().code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(missed.error().message(),

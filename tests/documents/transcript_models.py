@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The models and files that the documents' transcripts name, made in a folder; none is larger than some kilobytes."""
 import pathlib
-import struct
-import zlib
+import sys
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "errors"))
+from bad_models import png  # noqa: E402
 
 FLOAT = TensorProto.FLOAT
 INT64 = TensorProto.INT64
@@ -58,14 +60,6 @@ def models():
     ]
 
 
-def picture(side):
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    rows = b"".join(b"\0" + bytes(range(side)) * 3 for _ in range(side))
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)) +
-            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
-
-
 def make(folder: pathlib.Path) -> None:
     for made in models():
         onnx.save(made, folder / f"{made.graph.name}.onnx")
@@ -76,6 +70,6 @@ def make(folder: pathlib.Path) -> None:
     np.save(folder / "a.npy", np.ones((2, 4), np.float32))
     np.save(folder / "b.npy", np.ones((3, 4), np.float32))
     np.save(folder / "ids.npy", np.array([1, 12, 3], np.int64))
-    (folder / "page.png").write_bytes(picture(32))
+    (folder / "page.png").write_bytes(png(32, 32))
     (folder / "few.txt").write_text("ant\nbee\n")
     (folder / "notes.py").write_text("#!/usr/bin/env python3\nprint('What was seen while the model was trained.')\n")

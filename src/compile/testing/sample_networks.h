@@ -79,6 +79,13 @@ inline Graph attention_network() {
   return b.finish({{"y", b.binary(ScalarOp::kAdd, project(merged), x)}});
 }
 
+// Two convolutions whose weights are faster, and larger, when they are transformed.
+inline Graph transformable_network() {
+  NetworkBuilder b;
+  const ValueId x = b.input("x", {1, 64, 40, 40});
+  return b.finish({{"y", b.unary(ScalarOp::kRelu, b.conv(b.conv(x, 64, 3, 1), 64, 3, 1))}});
+}
+
 // Convolutions wide enough for transformed weights, strided depthwise ones, pooling, and activations that are
 // no polynomials; for an input of 1 × 3 × 40 × 36.
 inline Graph wide_network() {
