@@ -17,8 +17,8 @@ typedef struct weir_device weir_device;
 
 typedef struct weir_device_options {
   size_t struct_size;
-  int32_t threads;       // participants of a command buffer; 0: the runtime's threads
-  int64_t memory_limit;  // bytes; 0: WEIR_MEMORY_LIMIT of the environment, else weir_device_info.memory_bytes
+  int32_t threads;         // participants of a command buffer; 0: the runtime's threads
+  int64_t memory_limit;    // bytes; 0: the environment's WEIR_MEMORY_LIMIT, else memory_bytes
   bool simulate_discrete;  // the CPU behaves as a far device: see docs/resources.md
   bool validation;         // hazards, use before write, usage, guard bands, poison
   uint64_t shuffle_seed;   // of simulate_discrete
