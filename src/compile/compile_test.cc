@@ -23,7 +23,6 @@ using testing::convolutional_network;
 using testing::cpu;
 using testing::load;
 using testing::loaded_program;
-using testing::NetworkBuilder;
 using testing::Outputs;
 using testing::run;
 using testing::transformable_network;
